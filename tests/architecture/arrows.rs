@@ -140,8 +140,8 @@ const WALLS: [Wall; 21] = [
             "orchestrate-sandbox",
         ],
         // memchr finds a path in hundreds of megabytes; sha2 names the contents of Git LFS; flate2
-        // opens objects that an agent may have crafted, in safe code. Other libraries compile all of
-        // them already.
+        // opens objects that an agent may have crafted, in safe code. Other libraries compile all
+        // of them already.
         others: &["flate2", "git2", "memchr", "sha2", "tempfile"],
     },
     Wall {

@@ -17,11 +17,13 @@ const ROLE: &str = "---\nname: keeper\ndescription: Keeps files.\ntools: read_fi
 type Test = fn(Confinement) -> Outcome;
 
 pub(crate) fn cases() -> Vec<Case> {
-    let tests: [(&str, Test); 8] = [
+    let tests: [(&str, Test); 10] = [
         ("tools_and_commands_share_one_git", share_one_git),
         ("all_of_git_works", all_of_git_works),
         ("the_projects_own_hooks_run", the_projects_own_hooks_run),
+        ("hooks_of_the_setup_run", hooks_of_the_setup_run),
         ("messages_become_the_body", messages_become_the_body),
+        ("commits_are_kept_if_asked", commits_are_kept_if_asked),
         ("a_conflict_comes_back", a_conflict_comes_back),
         (
             "what_is_destroyed_harms_nobody",
@@ -204,6 +206,83 @@ fn the_projects_own_hooks_run(tier: Confinement) -> Outcome {
     assert!(!texts.concat().contains("the users hook"), "{texts:#?}");
     assert!(!world.home.path().join("escaped").exists());
     played.require_merged(&["T1"])
+}
+
+/// What a setup such as that of husky sets in git holds for every agent.
+fn hooks_of_the_setup_run(tier: Confinement) -> Outcome {
+    let world = world()?;
+    let setup = "mkdir -p .husky/_ && printf '#!/bin/sh\\necho husky >> ran.txt\\n' > .husky/_/pre-commit && \
+                 chmod +x .husky/_/pre-commit && git config core.hooksPath .husky/_ && \
+                 printf '#!/bin/sh\\necho other\\n' > $(git rev-parse --git-dir)/hooks/post-commit";
+    world.commit(".gitignore", "/.husky/_/\n")?;
+    let command = "echo 1 > a.txt; git add a.txt; git commit -qm one; cat ran.txt; git log -1 --format=%an; \
+                   head -2 $(git rev-parse --git-dir)/hooks/post-commit";
+    let script = Script::default()
+        .rule(in_one_turn(on("T1", 1), &[shell(command)]))
+        .rule(done("T1"));
+    let played = world.play("- [ ] T1 work\n", &script, |settings: &mut Settings| {
+        "keeper".clone_into(&mut settings.run.agent);
+        settings.confinement = ConfinementChoice::Exactly(tier);
+        settings.run.worktree_setup = Some(setup.to_owned());
+    })?;
+    played.require_merged(&["T1"])?;
+    assert_answers(
+        &played.results("T1")?,
+        &[(0, "husky\\nTest\\n#!/bin/sh\\necho other")],
+    );
+    Ok(())
+}
+
+/// With the setting, the agent's commits are below the one of its task, unless one of them has what
+/// stays out of commits.
+fn commits_are_kept_if_asked(tier: Confinement) -> Outcome {
+    let key = "printf -- '-----BEGIN %s KEY-----\\nx\\n' 'RSA PRIVATE' > id_rsa";
+    let table = [
+        ("", "; echo 3 > c.txt", "work\nSecond step\nFirst step"),
+        ("", "", "Second step\nFirst step"),
+        (
+            key,
+            "; git rm -q --cached id_rsa; git commit -qm undo; rm id_rsa",
+            "work",
+        ),
+        (
+            "echo hidden > ignored.log; git add -f ignored.log",
+            "; git rm -q ignored.log; git commit -qm undo",
+            "work",
+        ),
+    ];
+    for (first, last, expected) in table {
+        let world = world()?;
+        world.commit(".gitignore", "ignored.log\n")?;
+        let command = format!(
+            "{first}\necho 1 > a.txt; git add -A; git -c user.name=Forged commit -qm 'First step'; echo 2 > b.txt; \
+             git add -A; git commit -qm 'Second step'{last}"
+        );
+        let script = Script::default()
+            .rule(in_one_turn(on("T1", 1), &[shell(&command)]))
+            .rule(done("T1"));
+        let played = world.play("- [ ] T1 work\n", &script, |settings: &mut Settings| {
+            "keeper".clone_into(&mut settings.run.agent);
+            settings.confinement = ConfinementChoice::Exactly(tier);
+            settings.run.keep_commits = true;
+        })?;
+        played.require_merged(&["T1"])?;
+        let (base, run) = (&played.report.base_commit, &played.report.run_id);
+        let range = format!("{base}..orchestrate/{run}/T1");
+        let subjects = world.git(&format!("log --format=%s {range}"))?;
+        assert_eq!(subjects, expected, "{first}{last}");
+        let authors = world.git(&format!("log --format=%an {range}"))?;
+        assert!(!authors.contains("Forged"), "{authors}");
+        let files = world.git(&format!("log --format= --name-only {range}"))?;
+        assert!(
+            !files.contains("id_rsa") && !files.contains("ignored.log"),
+            "{files}"
+        );
+        let told = messages(&world, &played)?;
+        assert!(told.contains("First step"), "{told}");
+        assert_eq!(world.merged(&played.report, "b.txt")?, "2");
+    }
+    Ok(())
 }
 
 fn messages_become_the_body(tier: Confinement) -> Outcome {

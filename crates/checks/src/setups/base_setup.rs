@@ -225,8 +225,9 @@ impl BaseSetup {
         if !regardless && repo.worktrees().included_fingerprint()? != self.included {
             return Ok(false);
         }
-        repo.worktrees()
-            .bring_made(made, &self.worktree, &repo.worktrees().open(to)?)
+        let (worktrees, to) = (repo.worktrees(), repo.worktrees().open(to)?);
+        worktrees.bring_git_setup(&self.worktree, &to)?;
+        worktrees.bring_made(made, &self.worktree, &to)
     }
 }
 

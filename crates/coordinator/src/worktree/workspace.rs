@@ -126,7 +126,7 @@ impl Workspace {
         let side = OurSide {
             own,
             tip,
-            selection,
+            selection: Some(selection),
         };
         let git = self
             .host

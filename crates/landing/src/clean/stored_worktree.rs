@@ -46,6 +46,11 @@ impl StoredWorktree {
         record: &TaskRecord,
         trash: &Path,
     ) -> Result<Removed, GitError> {
+        // A process that was killed may not have looked at what the agent did with git last.
+        if let Some(tip) = record.tip() {
+            let own = OwnRefs::for_task(run, &record.task.id);
+            repo.worktrees().hold_git(&self.worktree, &own, tip)?;
+        }
         hold_files(repo, run, record, self.kept.tree())?;
         repo.worktrees()
             .remove_kept(&self.worktree, self.kept, trash)

@@ -35,6 +35,7 @@ mod import;
 mod make;
 mod objects;
 pub(crate) mod place;
+mod setup;
 pub(crate) mod shown;
 mod shown_refs;
 pub(crate) mod sync;

@@ -59,8 +59,9 @@ pub struct OurSide {
     pub own: OwnRefs,
     /// The tip of the task's branch.
     pub tip: core::Oid,
-    /// The commit that holds a selection; its tree is set.
-    pub selection: CommitSpec,
+    /// The commit that holds a selection; its tree is set. Without one, what is staged is not
+    /// looked at.
+    pub selection: Option<CommitSpec>,
 }
 
 /// A file in conflict.
@@ -129,6 +130,39 @@ impl Worktrees<'_> {
         let head = self.head(worktree)?;
         let index = make::index(self.repo, worktree, &place, &head)?;
         put(&place, b"index", &index)
+    }
+
+    /// Holds what an agent has committed and set aside in its own git, before that is removed.
+    ///
+    /// # Errors
+    /// As [`Worktrees::sync_git`].
+    pub fn hold_git(
+        &self,
+        worktree: &Worktree,
+        own: &OwnRefs,
+        tip: &core::Oid,
+    ) -> Result<(), GitError> {
+        let place = PrivatePlace::beside(worktree);
+        let before = Synced::read(&place)?;
+        let Some(git_dir) = place.open() else {
+            return Ok(());
+        };
+        let mut found = Found::read(&git_dir);
+        found.is_whole = is_whole(&git_dir);
+        let side = OurSide {
+            own: own.clone(),
+            tip: tip.clone(),
+            selection: None,
+        };
+        let mut sync = Sync {
+            repo: self.repo,
+            worktree,
+            side: &side,
+            place,
+            before,
+            notes: Vec::new(),
+        };
+        sync.bring(&found).map(drop)
     }
 
     /// Compares an agent's git with our refs: what it has changed is brought to them, and what they
@@ -361,6 +395,9 @@ impl Sync<'_> {
     ) -> Result<(Option<Oid>, String), GitError> {
         let index = self.index_metadata();
         let (repo, own) = (self.repo, &self.side.own);
+        let Some(selection) = &self.side.selection else {
+            return Ok((self.before.selected, index));
+        };
         if index == self.before.index || !found.is_whole {
             return Ok((self.before.selected, index));
         }
@@ -385,7 +422,7 @@ impl Sync<'_> {
             Some(tree) => {
                 let commit = repo.commit(&CommitSpec {
                     tree: ours(tree),
-                    ..self.side.selection.clone()
+                    ..selection.clone()
                 })?;
                 own.set(repo, SELECTED, &commit)?;
             }
@@ -408,8 +445,9 @@ impl Sync<'_> {
             brought.head
         };
         if is_new {
-            let author = &self.side.selection.by.author;
-            let config = make::configuration(self.worktree, Some(author));
+            let selection = self.side.selection.as_ref();
+            let author = selection.map(|commit| &commit.by.author);
+            let config = make::configuration(self.worktree, author);
             put(&self.place, b"config", &config)?;
         }
         if has_moved {

@@ -73,6 +73,7 @@ impl Agent {
     fn sync(&self) -> AgentsGit {
         let tip = self.tip();
         let selection = self.spec(self.repo.tree_of(&tip).unwrap(), vec![tip.clone()]);
+        let selection = Some(selection);
         let side = OurSide {
             own: self.own(),
             tip,
@@ -642,4 +643,26 @@ fn a_crafted_git_directory_leads_nowhere() {
     plant_programs(&agent);
     agent.run(&["status"]);
     assert!(agent.fixture.canary().exists());
+}
+
+/// A process that was killed has not looked at what the agent did last.
+#[test]
+fn what_was_done_last_is_held_before_the_directory_goes() {
+    let agent = Agent::new();
+    let commit = agent.commit("c", "3\n");
+    agent.write(&[("a", "set aside\n")]);
+    agent.git(&["stash", "push", "-q"]);
+    let (worktrees, tip) = (agent.repo.worktrees(), agent.tip());
+    worktrees
+        .hold_git(&agent.worktree, &agent.own(), &tip)
+        .unwrap();
+    assert_eq!(agent.held(HEAD), Some(commit));
+    assert_eq!(agent.own().stashes(&agent.repo).unwrap().len(), 1);
+    std::fs::remove_file(agent.worktree.path().join("c")).unwrap();
+    let removed = worktrees.remove(&agent.worktree, &agent.fixture.trash());
+    removed.unwrap().delete().unwrap();
+    assert!(!agent.git_dir().exists());
+    assert!(!agent.git_dir().ancestors().nth(2).unwrap().exists());
+    // Nothing is left of it to be looked at.
+    agent.fixture.git(&["fsck", "--strict"]);
 }

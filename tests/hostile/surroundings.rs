@@ -34,11 +34,18 @@ pub(crate) fn cases() -> Vec<Case> {
     written.chain(others).collect()
 }
 
-/// What an agent tries in the common git directory `$c` and in its own `$w`, which are one where it
-/// is made for the command; each that works leaves a line.
+/// What an agent tries in the git directory that its worktree names, which is its own `$w` in the
+/// full tier and otherwise in the user's `$c`, and with git, which has one of its own in both; each
+/// that works leaves a line.
 const ATTEMPTS: &str = r#"
 w=$(sed 's/gitdir: //' .git); c=$w; test -d "$w/objects" || c=$w/../..
 try() { name=$1; shift; "$@" >/dev/null 2>&1 && echo "$name" >> found.txt; }
+echo y > y.txt
+try G7-branch git branch made-by-git
+try G7-delete git update-ref -d refs/heads/other
+try G7-object sh -c 'echo text | git hash-object -w --stdin' sh
+try G7-gc git gc -q --prune=now
+try G8 git stash push --include-untracked -- y.txt
 echo y > y.txt
 try G2 sh -c 'printf "[core]\n\tworktree = /tmp\n" >> "$1/config"' sh "$c"
 try G3 sh -c 'mkdir -p "$1/hooks"; echo x > "$1/hooks/post-merge"' sh "$c"
@@ -46,19 +53,39 @@ try G5 sh -c 'cat "$1/commondir" > "$1/commondir.new" && mv "$1/commondir.new" "
 try G6 sh -c 'printf "[core]\n\tfsmonitor = x\n" > "$1/config.worktree"' sh "$w"
 try G7-ref sh -c 'cp "$1/HEAD" "$1/refs/heads/made"' sh "$c"
 try G7-packed sh -c 'touch "$1/packed-refs"' sh "$c"
-try G7-branch git branch made-by-git
-try G7-delete git update-ref -d refs/heads/other
-try G7-object sh -c 'echo text | git hash-object -w --stdin' sh
-try G7-gc git gc -q --prune=now
-try G8 git stash push --include-untracked
 try G9-ref sh -c 'echo x > "$1/refs/heads/main.lock"' sh "$c"
 try G9-packed sh -c 'echo x > "$1/packed-refs.lock"' sh "$c"
 try G9-config sh -c 'echo x > "$1/config.lock"' sh "$c"
 try rerere sh -c 'mkdir -p "$1/rr-cache/made"' sh "$c"
 try info sh -c 'mkdir -p "$1/info"; echo x > "$1/info/attributes"' sh "$c"
 try alternates sh -c 'mkdir -p "$1/objects/info"; echo /tmp > "$1/objects/info/alternates"' sh "$c"
+try base sh -c 'echo x > "$1/planted"' sh "$w-base/objects"
 touch found.txt; true
 "#;
+/// What of that no tier lets happen.
+const NEVER: [&str; 1] = ["base"];
+/// What works with git in both tiers, on the agent's own.
+const WITH_GIT: [&str; 5] = ["G7-branch", "G7-delete", "G7-object", "G7-gc", "G8"];
+
+/// What the attempts leave where they work.
+const MARKS: [&str; 8] = [
+    "hooks/post-merge",
+    "refs/heads/made",
+    "refs/heads/main.lock",
+    "packed-refs.lock",
+    "config.lock",
+    "rr-cache/made",
+    "info/attributes",
+    "objects/info/alternates",
+];
+
+/// Lists what the attempts have left in the user's git directory.
+fn marks_in(world: &World) -> Vec<&'static str> {
+    let common = world.repository.path().join(".git");
+    let mut marks = MARKS.to_vec();
+    marks.retain(|mark| common.join(mark).exists());
+    marks
+}
 
 fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
@@ -72,21 +99,9 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
     if tier == Confinement::Unconfined {
         // The control: without a sandbox attempts of each kind leave their marks, whatever becomes
         // of the run.
-        let common = world.repository.path().join(".git");
-        let marks = [
-            "hooks/post-merge",
-            "refs/heads/made",
-            "refs/heads/main.lock",
-            "packed-refs.lock",
-            "config.lock",
-            "rr-cache/made",
-            "info/attributes",
-            "objects/info/alternates",
-        ];
-        let absent: Vec<&str> = marks
-            .into_iter()
-            .filter(|mark| !common.join(mark).exists())
-            .collect();
+        let there = marks_in(&world);
+        let mut absent = MARKS.to_vec();
+        absent.retain(|mark| !there.contains(mark));
         return if absent.is_empty() {
             Ok(())
         } else {
@@ -96,10 +111,19 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
     let played = played?;
     played.require_merged(&["T1"])?;
     let found = world.merged(&played.report, "found.txt")?;
+    let (with_git, else_done): (Vec<&str>, Vec<&str>) =
+        found.lines().partition(|name| WITH_GIT.contains(name));
+    assert_eq!(with_git, WITH_GIT, "git does not work: {found}");
+    let is_forbidden = |name: &&str| tier != Confinement::Full || NEVER.contains(name);
+    let forbidden: Vec<&str> = else_done.into_iter().filter(is_forbidden).collect();
     assert!(
-        found.is_empty(),
-        "an agent wrote to the git directory: {found}"
+        forbidden.is_empty(),
+        "an agent wrote to the user's git directory: {forbidden:?}"
     );
+    let planted = marks_in(&world);
+    assert!(planted.is_empty(), "{planted:?}");
+    let made = git(world.repository.path(), &["branch", "--list", "made*"])?;
+    assert_eq!(made, "", "an agent made a branch of the user's");
     let after = git(world.repository.path(), &["config", "--list", "--local"])?;
     let other = git(world.repository.path(), &["rev-parse", "--verify", "other"]);
     assert_eq!(before, after, "the repository is not as it was");

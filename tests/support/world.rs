@@ -14,12 +14,12 @@ use tokio::runtime::{Builder, Runtime};
 use super::{Home, Invocation, Played, Ran, Repository, Script};
 
 /// A condition of the shell: a file of this name is among the repository's objects, which a
-/// confined command can see. The git directory that a worktree's `.git` leads to has them, or is in
-/// one that does.
+/// confined command can see. They are beside the git directory that a worktree's `.git` leads to,
+/// or in the one that it is in.
 macro_rules! there_is {
     ($name:literal) => {
         concat!(
-            "{ g=$(sed 's/^gitdir: //' .git); test -e \"$g/objects/",
+            "{ g=$(sed 's/^gitdir: //' .git); test -e \"$g-base/objects/",
             $name,
             "\" || test -e \"$g/../../objects/",
             $name,

@@ -25,16 +25,7 @@ use crate::worktree::private::shown_refs::{PACKED, ShownRefs};
 /// What of the repository's own files a git directory begins with, if they are there.
 const COPIED: [&str; 4] = ["shallow", "info/exclude", "info/attributes", "info/grafts"];
 /// The folders that git expects, or that tools write to.
-const FOLDERS: [&str; 8] = [
-    "info",
-    "hooks",
-    "logs",
-    "objects/info",
-    "objects/pack",
-    "refs/heads",
-    "refs/tags",
-    "branches",
-];
+const FOLDERS: [&str; 5] = ["info", "hooks", "objects/info", "refs/heads", "refs/tags"];
 /// The largest of the files that are copied.
 const COPIED_BYTES: u64 = 64 << 20;
 /// What is set beside what of the user's configuration is shown. Nothing happens behind the agent's

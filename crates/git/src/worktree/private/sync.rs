@@ -196,6 +196,7 @@ impl Worktrees<'_> {
             }
             self.renew_git(worktree)?;
             found = Found::default();
+            brought.selected = None;
             brought.names.clear();
             sync.before = Synced::default();
         }
@@ -466,7 +467,7 @@ impl Sync<'_> {
         let selected = own.current(repo, SELECTED, &self.side.tip)?;
         let selected = selected.map(|commit| theirs(&commit.tree)).transpose()?;
         let mut index = brought.index;
-        if has_moved || is_new || selected != brought.selected {
+        if has_moved || selected != brought.selected {
             let tree = ours(selected.unwrap_or(head));
             let bytes = make::index(repo, self.worktree, &self.place, &tree)?;
             put(&self.place, b"index", &bytes)?;

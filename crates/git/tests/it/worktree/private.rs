@@ -534,6 +534,7 @@ fn a_crafted_git_directory_leads_nowhere() {
         }),
         ("packs that are none", |agent| {
             let folder = agent.git_dir().join("objects/pack");
+            std::fs::create_dir_all(&folder).unwrap();
             let mut index = b"\xfftOc\0\0\0\x02".to_vec();
             index.extend([0xff; 256 * 4]);
             std::fs::write(folder.join("pack-1.idx"), &index).unwrap();
@@ -565,6 +566,7 @@ fn a_crafted_git_directory_leads_nowhere() {
             index.extend([0; 4]);
             index.extend([0, 0, 0, 12]);
             let folder = agent.git_dir().join("objects/pack");
+            std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("pack-1.idx"), &index).unwrap();
             std::fs::write(folder.join("pack-1.pack"), &pack).unwrap();
             let line = format!("{}\n", "1".repeat(40));

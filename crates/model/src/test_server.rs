@@ -132,7 +132,7 @@ pub(crate) fn request(model: &str) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),
         system: "be brief".to_owned(),
-        tools: Vec::new(),
+        tools: [].into(),
         messages: vec![Message::User {
             text: "go".to_owned(),
         }],

@@ -47,6 +47,7 @@ use crate::run::machine::{logs, worktree_folder};
 use crate::run::program::callbacks::Callbacks;
 use crate::run::program::live::LiveItems;
 use crate::run::program::settings::Settings;
+use crate::run::tool_lists::ToolLists;
 use crate::texts::map_parts::MapParts;
 use crate::texts::models;
 use crate::texts::models::Models;
@@ -631,6 +632,7 @@ impl Coordinator {
             approver: self.settings.approver.clone(),
             run: state.run_id.clone(),
             store: self.store.clone(),
+            tool_lists: ToolLists::default(),
             host: Arc::new(Host {
                 site: Site {
                     repo: self

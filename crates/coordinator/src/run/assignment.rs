@@ -91,11 +91,12 @@ mod tests {
             model: "script:x".to_owned(),
             fallbacks: Vec::new(),
             system: "system".to_owned(),
-            tools: vec![ToolSpec {
+            tools: [ToolSpec {
                 name: "grep".to_owned(),
                 description: "finds".to_owned(),
                 parameters: serde_json::json!({"type": "object"}),
-            }],
+            }]
+            .into(),
             instruction: "do it".to_owned(),
             context_tokens: 16_000,
             max_output_tokens: 100,

@@ -13,7 +13,7 @@ use orchestrate_checks::blocking;
 use orchestrate_core::collections::Mutex;
 use orchestrate_core::messages::{MessageRefused, Origin, Outgoing};
 use orchestrate_core::run::{Receipt, Routed};
-use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::{AgentSpec, BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Appended, Batch, Blob, Journal, JournalError, Store};
 use orchestrate_plan::Rewritten;
@@ -26,6 +26,7 @@ use crate::ruling::Ruling;
 use crate::run::machine::host::Host;
 use crate::run::program::approver::Approver;
 use crate::run::program::live::{LiveItem, LiveItems};
+use crate::run::tool_lists::ToolLists;
 use crate::texts::prompts::Prompts;
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;
@@ -53,6 +54,8 @@ pub(crate) struct RunContext {
     pub(crate) stopped_by: Arc<OnceLock<String>>,
     /// The disk space of agents that are about to start.
     pub(crate) admitted: Admitted,
+    /// The tools of its agents.
+    pub(crate) tool_lists: ToolLists,
     /// The machine where workers run: this one.
     pub(crate) host: Arc<Host>,
 }
@@ -177,6 +180,13 @@ impl RunContext {
     ) -> Result<T, CoordinatorError> {
         serde_json::from_slice(&self.store.blob(id)?)
             .map_err(|source| CoordinatorError::Recorded { what, source })
+    }
+
+    /// Reads the recorded specification of an agent, whose tools it shares with other agents.
+    pub(crate) fn agent_spec(&self, id: &BlobId) -> Result<AgentSpec, CoordinatorError> {
+        let mut spec: AgentSpec = self.blob_value(id, "agent")?;
+        spec.tools = self.tool_lists.shared(spec.tools);
+        Ok(spec)
     }
 
     /// Runs one git operation on a blocking thread.

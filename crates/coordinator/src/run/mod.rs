@@ -10,6 +10,7 @@ pub(crate) mod new_child;
 pub(crate) mod program;
 pub(crate) mod recorded_requests;
 pub(crate) mod red_base;
+pub(crate) mod tool_lists;
 pub(crate) mod until_due;
 
 pub(crate) use orchestrate_journal::unix_seconds;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orchestrate_core::policy::Policy;
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentSpec, Oid, TaskId, TaskRecord};
+use orchestrate_core::{Oid, TaskId, TaskRecord};
 use orchestrate_roles::Role;
 
 use crate::error::CoordinatorError;
@@ -94,9 +94,7 @@ pub(crate) async fn take(
         return Ok(None);
     }
     let role = context.roles.role(role)?;
-    let context_tokens = context
-        .blob_value::<AgentSpec>(spec, "agent")?
-        .context_tokens;
+    let context_tokens = context.agent_spec(spec)?.context_tokens;
     let order = order(
         context,
         role,

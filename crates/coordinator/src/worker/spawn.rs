@@ -118,7 +118,7 @@ async fn assign(
             may_do_nothing: role.may_do_nothing,
             grant: authority.grant.clone(),
             strict_hand_back: role.strict_hand_back,
-            spec: context.blob_value(spec, "agent")?,
+            spec: context.agent_spec(spec)?,
         }),
         _ => None,
     };
@@ -306,7 +306,7 @@ async fn agent_spec(
             .site
             .redactor
             .owned(system(context, task, role, &authority.grant, context_tokens).await?),
-        tools: context.host.executor.specs(&authority.grant),
+        tools: context.host.executor.specs(&authority.grant).into(),
         instruction: context.host.site.redactor.owned(instruction),
         context_tokens,
         max_output_tokens: limits.max_output_tokens,
@@ -453,7 +453,7 @@ async fn new_work(
     let Some(spec) = record.spec().filter(|_| review.is_new) else {
         return Ok(None);
     };
-    let spec: AgentSpec = context.blob_value(spec, "agent")?;
+    let spec = context.agent_spec(spec)?;
     let begin = format!("{}\n", context.prompts.render("new_work", &[]).trim_end());
     let deliveries = deliveries(context, &record.task, Some(review)).await?;
     let bound = Bound::new(

@@ -3,6 +3,8 @@
 //! A reply keeps the provider's own blocks beside ours ([`RawBlocks`]): they are replayed verbatim
 //! to the same provider and model, and dropped for any other, since signatures are not portable.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,8 +20,9 @@ pub struct ModelRequest {
     pub model: String,
     /// The system text.
     pub system: String,
-    /// The tools that the model may call, in a fixed order so that prompt caches hold.
-    pub tools: Vec<ToolSpec>,
+    /// The tools that the model may call, in a fixed order so that prompt caches hold; shared by all
+    /// requests of an agent.
+    pub tools: Arc<[ToolSpec]>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
     /// The maximum number of tokens of the reply.

@@ -173,7 +173,7 @@ impl Material<'_> {
         ModelRequest {
             model: self.model.to_owned(),
             system: SYSTEM.to_owned(),
-            tools: Vec::new(),
+            tools: [].into(),
             messages: vec![Message::User { text }],
             max_output_tokens,
             origin: self.origin.clone(),

@@ -1,5 +1,7 @@
 //! What an agent is created from: its texts, its tools, its models and its limits.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,8 +21,8 @@ pub struct AgentSpec {
     pub fallbacks: Vec<Fallback>,
     /// The system text: role, project instructions and how to work here.
     pub system: String,
-    /// The role's tools, in a fixed order.
-    pub tools: Vec<ToolSpec>,
+    /// The role's tools, in a fixed order; shared, since they are the largest part of it.
+    pub tools: Arc<[ToolSpec]>,
     /// The first message: the task.
     pub instruction: String,
     /// Maximum size of a request to `model` in tokens.

@@ -40,7 +40,7 @@ pub(crate) fn spec(scenario: &Scenario, task: &TaskId) -> AgentSpec {
         model: "script:x".to_owned(),
         fallbacks: Vec::new(),
         system: String::new(),
-        tools: Vec::new(),
+        tools: [].into(),
         instruction: "Do it.".to_owned(),
         context_tokens: settings.context_tokens,
         max_output_tokens: settings.max_output_tokens,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orchestrate_core::agent::model_search::{SearchReply, SearchRequest};
 use orchestrate_core::{ModelReply, ModelRequest, Redactor};
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::Value;
 
@@ -106,7 +106,7 @@ impl Model for Remote {
             // repeated too.
             let dialect = self.dialect(request);
             let body = self.body(request, &dialect);
-            match self.attempt(request, &body, on_delta).await {
+            match self.attempt(request, body, on_delta).await {
                 Err(Fault::Refused(refusal)) if self.learns(&refusal, &dialect) => {}
                 result => return result.map_err(|fault| self.error(fault)),
             }
@@ -209,7 +209,7 @@ impl Remote {
     async fn attempt(
         &self,
         request: &ModelRequest,
-        body: &Value,
+        body: Vec<u8>,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
         let limit = self.timeouts.total;
@@ -225,14 +225,15 @@ impl Remote {
     async fn exchange(
         &self,
         request: &ModelRequest,
-        body: &Value,
+        body: Vec<u8>,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
         let sent = self
             .http
             .post(self.url())
+            .header(CONTENT_TYPE, "application/json")
             .headers(self.headers()?)
-            .json(body)
+            .body(body)
             .send();
         let limit = self.timeouts.headers;
         let response = match tokio::time::timeout(limit, sent).await {
@@ -429,9 +430,11 @@ impl Remote {
         }
     }
 
-    fn body(&self, request: &ModelRequest, dialect: &Dialect) -> Value {
+    /// Returns the text of a request. Only this is kept while its reply is waited for: the value it
+    /// is made of takes several times as much memory.
+    fn body(&self, request: &ModelRequest, dialect: &Dialect) -> Vec<u8> {
         let answer = dialect.answer.as_ref();
-        match self.endpoint.protocol {
+        let body = match self.endpoint.protocol {
             Protocol::ChatCompletions => {
                 let key = match self.endpoint.is_openai != dialect.other_max_tokens_key {
                     true => "max_completion_tokens",
@@ -440,7 +443,8 @@ impl Remote {
                 chat::body(request, &self.model, key, answer)
             }
             Protocol::Messages => messages::body(request, &self.model, answer),
-        }
+        };
+        body.to_string().into_bytes()
     }
 
     /// Learns from a refusal what the server wants otherwise; reports whether it was sent what it

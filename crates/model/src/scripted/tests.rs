@@ -9,7 +9,7 @@ fn request(task: &str, turn: u32, last: Message) -> ModelRequest {
     ModelRequest {
         model: NAME.to_owned(),
         system: "s".repeat(40),
-        tools: Vec::new(),
+        tools: [].into(),
         messages: vec![last],
         max_output_tokens: 100,
         origin: Origin {

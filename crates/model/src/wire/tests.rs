@@ -883,11 +883,12 @@ fn conversation(model: &str) -> ModelRequest {
         text: text.to_owned(),
     };
     ModelRequest {
-        tools: vec![ToolSpec {
+        tools: [ToolSpec {
             name: "grep".to_owned(),
             description: "Searches.".to_owned(),
             parameters: json!({"type": "object", "properties": {"pattern": {"type": "string"}}}),
-        }],
+        }]
+        .into(),
         messages: vec![
             user("do it"),
             said(

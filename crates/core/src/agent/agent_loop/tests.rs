@@ -11,7 +11,7 @@ fn agent() -> AgentLoop {
         model: "script:x".to_owned(),
         fallbacks: Vec::new(),
         system: "system".to_owned(),
-        tools: Vec::new(),
+        tools: [].into(),
         instruction: "do it".to_owned(),
         context_tokens: 16_000,
         max_output_tokens: 100,
@@ -392,7 +392,7 @@ fn an_agent_that_polls_is_told_to_wait() {
         description: String::new(),
         parameters: json!({}),
     };
-    agent.spec.tools = vec![tool("read_file"), tool("wait_for_agents")];
+    agent.spec.tools = [tool("read_file"), tool("wait_for_agents")].into();
     agent
         .apply(reply("", &["a"], StopReason::ToolCalls))
         .unwrap();

@@ -70,7 +70,7 @@ fn request(context: &Context) -> ModelRequest {
     ModelRequest {
         model: "script:x".to_owned(),
         system: "be good".to_owned(),
-        tools: Vec::new(),
+        tools: [].into(),
         messages: context.sent(),
         max_output_tokens: 10,
         origin: Origin {

@@ -2,6 +2,7 @@
 //! goes through.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::{Value, json};
@@ -85,7 +86,7 @@ struct Agent {
     context: Context,
     turns: usize,
     system: String,
-    tools: Vec<ToolSpec>,
+    tools: Arc<[ToolSpec]>,
     chain: RequestChain,
     facts: Vec<Recorded>,
     blobs: BTreeMap<BlobId, Vec<u8>>,
@@ -98,7 +99,7 @@ impl Agent {
         context.push(Message::User {
             text: "the task".to_owned(),
         });
-        let (system, tools) = ("be good".to_owned(), Vec::new());
+        let (system, tools) = ("be good".to_owned(), Arc::default());
         let (chain, blobs) = (RequestChain::default(), BTreeMap::new());
         Self {
             context,
@@ -130,11 +131,12 @@ impl Agent {
             }
             Act::Change(kind) => {
                 let parameters = json!({"type": "object", "maximum": f64::from(kind) / 3.0});
-                self.tools = vec![ToolSpec {
+                self.tools = [ToolSpec {
                     name: "grep".to_owned(),
                     description: String::new(),
                     parameters,
-                }];
+                }]
+                .into();
             }
             Act::Die => {
                 self.chain = RequestChain::default();

@@ -174,7 +174,7 @@ fn agent() -> AgentLoop {
             context_tokens: 3_000,
         }],
         system: "system".to_owned(),
-        tools: Vec::new(),
+        tools: [].into(),
         instruction: "do it".to_owned(),
         context_tokens: 16_000,
         max_output_tokens: 100,

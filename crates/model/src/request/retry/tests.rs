@@ -43,7 +43,7 @@ fn request() -> ModelRequest {
     ModelRequest {
         model: "openai/m".to_owned(),
         system: String::new(),
-        tools: Vec::new(),
+        tools: [].into(),
         messages: Vec::new(),
         max_output_tokens: 1,
         origin: Origin {

@@ -581,7 +581,7 @@ fn ask_for_an_answer(
         parameters: json!({"type": "object"}),
     };
     let request = ModelRequest {
-        tools: Vec::from_iter(has_tools.then_some(tool)),
+        tools: has_tools.then_some(tool).into_iter().collect(),
         answers: Some(json!({
             "title": "Facts", "type": "object", "required": ["colour"],
             "properties": {"colour": {"type": "string"}},

@@ -53,8 +53,10 @@ fn type_in(
     let noted = home.path().join("noted");
     let script = format!(
         "#!/bin/sh\nPATH=${{PATH#*:}}\ncase \"$GIT_DIR\" in */orchestrate-scratch-*|*/scratch) \
-         find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{noted}';; esac\ncase \"$*\" in *'worktree add'*) git \"$@\"; \
-         ended=$?; find \"$GIT_DIR/worktrees\" \\( -type d -o -name commondir \\) -printf '%m %y %p\\n' >> '{entries}'; exit $ended;; esac\nexec git \"$@\"\n",
+         find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{noted}';; esac\n\
+         case \"$GIT_INDEX_FILE\" in */worktrees/*) find \"${{GIT_INDEX_FILE%/*/*}}\" \
+         \\( -type d -o -name commondir \\) -printf '%m %y %p\\n' >> '{entries}';; esac\n\
+         exec git \"$@\"\n",
         noted = noted.display(),
         entries = home.path().join("entries").display()
     );

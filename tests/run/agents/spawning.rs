@@ -42,7 +42,7 @@ fn offered(played: &Played, of: &str) -> Result<Vec<String>, Failed> {
         .find(|request| request.origin.task.as_str() == of);
     let tools = first
         .into_iter()
-        .flat_map(|request| &request.tools)
+        .flat_map(|request| request.tools.iter())
         .map(|tool| tool.name.clone());
     Ok(tools.collect())
 }

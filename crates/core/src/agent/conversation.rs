@@ -20,8 +20,8 @@ pub struct ModelRequest {
     pub model: String,
     /// The system text.
     pub system: String,
-    /// The tools that the model may call, in a fixed order so that prompt caches hold; shared by all
-    /// requests of an agent.
+    /// The tools that the model may call, in a fixed order so that prompt caches hold. All requests
+    /// of an agent share them.
     pub tools: Arc<[ToolSpec]>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,

@@ -142,7 +142,7 @@ fn take_until(folder: &Path, work: Work, until: Until<'_>) -> Result<Held, GitEr
     orchestrate_files::create_folder(folder).map_err(GitError::io("make", folder))?;
     let path = folder.join(LOCK_FILE);
     let mut file = orchestrate_files::open_or_create(&path).map_err(GitError::io("open", &path))?;
-    let queue = Queue::of(&path);
+    let queue = Queue::for_file(&path);
     let turn = wait_for(&file, &path, until, |within| Ok(queue.take(within)))?;
     let mut lock = FileLock::new(&file);
     if let Ended::Refused(error) = wait_for(&file, &path, until, |within| lock.take(within))? {
@@ -220,7 +220,7 @@ struct Turn(Arc<Queue>);
 
 impl Queue {
     /// Returns the queue for a lock file. It stays as long as the process, one for each repository.
-    fn of(path: &Path) -> Arc<Queue> {
+    fn for_file(path: &Path) -> Arc<Queue> {
         static QUEUES: Mutex<BTreeMap<PathBuf, Arc<Queue>>> = Mutex::new(BTreeMap::new());
         Arc::clone(QUEUES.lock().entry(path.to_owned()).or_default())
     }

@@ -5,8 +5,8 @@
 //! prompts and no optional locks, and it fetches nothing. It does not see the configuration of the
 //! user or the machine. A process that reads or writes files does not see the repository's
 //! configuration either: it runs in a git directory of ours (`scratch_repo.rs`), and settings are
-//! passed by value (`configuration.rs`). Only processes that register worktrees and move refs run
-//! in the repository itself; these read no file content.
+//! passed by value (`configuration.rs`). Only processes that move refs run in the repository
+//! itself; these read no file content.
 //!
 //! Git runs in its own process group, so that Ctrl-C in the terminal does not interrupt it.
 

@@ -36,8 +36,8 @@ const BRANCHES: &str = "orchestrate";
 const OWN_FOLDER: &str = "git";
 /// What git writes to, below the common directory.
 const WRITTEN: [&str; 2] = ["objects", "refs"];
-/// What git leaves in a worktree's git directory while an operation is not finished. Opening libgit2
-/// to ask it costs more than all of these.
+/// What git leaves in a worktree's git directory while an operation is not finished. Opening
+/// libgit2 to ask it costs more than all of these.
 const SIGNS_OF_OPERATIONS: [&str; 6] = [
     "MERGE_HEAD",
     "REVERT_HEAD",

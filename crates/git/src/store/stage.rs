@@ -161,9 +161,10 @@ pub(crate) fn stage<'a>(
     let many = found.new.len() > SYNCED_ONE_BY_ONE;
     // Looked up before anything is stored: if `git gc` has removed objects since, they are stored
     // again.
-    let synced = repo.synced_tree(worktree.admin_dir());
-    let synced =
-        synced.filter(|tree| theirs(tree).is_ok_and(|tree| handle.find_tree(tree).is_ok()));
+    let synced = match repo.synced_tree(worktree.admin_dir()) {
+        Some(tree) if is_on_disk(repo, &tree)? => Some(tree),
+        _ => None,
+    };
     let store = Store {
         repo,
         worktree,
@@ -195,6 +196,12 @@ pub(crate) fn stage<'a>(
         unsynced: many,
         synced,
     })
+}
+
+/// Reports whether a tree is there now. An open handle remembers objects that are gone.
+fn is_on_disk(repo: &Repo, tree: &Oid) -> Result<bool, GitError> {
+    let opened = repo.open_git_dir(repo.common_dir())?;
+    Ok(opened.find_tree(theirs(tree)?).is_ok())
 }
 
 /// Requires that nothing was changed in the folders of submodules, since no tree of this repository

@@ -16,7 +16,7 @@ pub(crate) fn all(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
 /// Returns a free place for git's entry for the worktree at a path, as git itself names it: for the
 /// folder, with digits behind that if the name is taken.
 pub(crate) fn free_name(common_dir: &Path, path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default();
+    let name = path.file_name().unwrap_or(path.as_os_str());
     let place = common_dir.join("worktrees").join(name);
     let mut number = 0u32;
     let mut free = place.clone();

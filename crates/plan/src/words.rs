@@ -72,7 +72,7 @@ pub(crate) const REPRODUCE: &str = "reproduce";
 pub(crate) const CHECKLIST: &[&str] = &["checklist", "check", "gate"];
 #[rustfmt::skip]
 pub(crate) const CHECKED: &[&str] = &[
-    "release", "quality", "final", "merge", "pr", "deployment", "launch", "execution",
+    "release", "quality", "final", "commit", "merge", "pr", "deployment", "launch", "execution",
     "constitution",
 ];
 

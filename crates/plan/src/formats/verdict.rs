@@ -182,6 +182,8 @@ impl Seen {
             Some("all boxes stand below headings of checks")
         } else if self.has_phase_of_checks {
             Some("all boxes of a phase stand below headings of checks")
+        } else if is_gone_through_again(document) {
+            Some("its title or the text below it speaks of checks")
         } else if self.heading_doubt.is_some() {
             self.heading_doubt
         } else if self.nearly_boxes > 1 && self.nearly_boxes * 2 >= document.boxes.len() {
@@ -194,6 +196,21 @@ impl Seen {
             None
         }
     }
+}
+
+/// Reports whether a document is a list of checks that are made again and again: by its title
+/// (`Pre-commit checklist`), or by the text below that (`Before each commit: …`).
+fn is_gone_through_again(document: &Document<'_, '_>) -> bool {
+    let title = document.headings.first().filter(|it| it.level == 1);
+    title.is_some_and(|title| {
+        let end = document
+            .own(title)
+            .last()
+            .map_or(title.range.end, |last| last.range().end);
+        let first_box = document.boxes.first().map_or(end, |own| own.at);
+        let text = title.range.start..end.min(first_box).max(title.range.end);
+        section::names_checks(&title.title) || section::recurs(document.source.slice(text))
+    })
 }
 
 /// Reports whether what a fence that never closes hides looks like work.

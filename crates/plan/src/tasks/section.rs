@@ -274,6 +274,22 @@ fn is_checklist(heading: &str) -> bool {
         && (count == 1 || says_what_is_checked(heading))
 }
 
+/// Reports whether the title of a document names checks, rather than calling it a checklist alone.
+pub(crate) fn names_checks(title: &str) -> bool {
+    let heading = plain(&title.to_lowercase());
+    heading.contains(' ') && is_checklist(&heading) && !names_work(&heading)
+}
+
+/// Reports whether a text says of what stands below it that it is gone through again and again:
+/// `Before each commit`.
+pub(crate) fn recurs(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    words(&lower).windows(3).any(|words| match words {
+        ["before", "each" | "every", what] => is_any_of(what, words::CHECKED),
+        _ => false,
+    })
+}
+
 fn says_what_is_checked(heading: &str) -> bool {
     let known = [words::CHECKED, words::CHECKS, words::OF_PERSON].concat();
     let mut firsts = known.iter().filter_map(|name| name.split(' ').next());

@@ -482,3 +482,19 @@ fn phases_that_letters_count_may_be_tasks() {
     let source = "# P\n\n## Phase A: Cut\n\nCut the wood with the saw in the yard.\n\n## Phase B: Glue\n\nGlue all parts.\n";
     require(&[(source, "headings 2 | whole 1")]);
 }
+
+#[test]
+fn a_list_that_is_gone_through_again_and_again_is_no_plan() {
+    let boxes =
+        "## Code\n\n- [ ] It compiles\n- [ ] No warnings\n\n## Docs\n\n- [ ] The README is right\n";
+    let asked = |source: &str| !read(source, &KnownNames::default()).1.is_empty();
+    assert!(asked(&format!("# Pre-Commit Checklist\n\n{boxes}")));
+    assert!(asked(&format!(
+        "# Quality\n\nRead it before each commit.\n\n{boxes}"
+    )));
+    assert!(!asked(&format!("# Launch\n\nWe commit often.\n\n{boxes}")));
+    assert!(!asked(&format!(
+        "# Release implementation checklist\n\n{boxes}"
+    )));
+    assert!(!asked(&format!("# Checklist\n\n{boxes}")));
+}

@@ -48,6 +48,14 @@ pub(crate) const STATUS: &[StatusWords] = &[
     },
 ];
 
+/// Returns the status that a word says wherever it stands as a mark.
+pub(crate) fn sure_status(word: &str) -> Option<TaskStatus> {
+    let word = word.to_lowercase();
+    let mut known = STATUS.iter();
+    let known = known.find(|known| known.sure.contains(&word.as_str()))?;
+    Some(known.status)
+}
+
 /// What a cell or a field says of work that waits for a review, alone or at its end (`in review`).
 pub(crate) const REVIEW: &str = "review";
 

@@ -21,6 +21,7 @@ use crate::fields::value::PathList;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::source::Inline;
 use crate::lines::text;
+use crate::words;
 use orchestrate_core::ReviewMode;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
@@ -626,6 +627,9 @@ impl LineReader<'_> {
             return at + 1;
         }
         let offset = self.inline.offset(at);
+        if !self.known.roles.contains(name) && words::sure_status(name).is_some() {
+            return end;
+        }
         if let Some(warning) = names::mention(name, offset, self.known) {
             findings.warn(warning);
             return end;

@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr2, memchr3};
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
 use crate::fields::attributes;
 use crate::tasks::phase;
 use crate::tasks::section;
-use crate::words::{self, StatusWords};
+use crate::words;
 
 /// The marks that people put where others have a box. A cross stands for work that is not done yet:
 /// a plan says in words that something is cancelled.
@@ -72,7 +72,7 @@ pub(crate) fn of_colour(text: &str) -> Option<TaskStatus> {
 pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
     if let Some(inner) = text.strip_prefix('[') {
         let (word, rest) = inner.split_once("] ")?;
-        return Some((sure(word)?.status, rest.trim_start()));
+        return Some((words::sure_status(word)?, rest.trim_start()));
     }
     let first = text.chars().next().filter(|first| !first.is_ascii())?;
     let (_, status) = MARKS.iter().find(|(mark, _)| *mark == first)?;
@@ -140,15 +140,9 @@ pub(crate) fn first_words(text: &str) -> Option<TaskStatus> {
 /// text after it.
 pub(crate) fn leading_word(title: &str) -> Option<(TaskStatus, &str)> {
     let (word, rest) = title.split_once(": ")?;
-    let known = sure(word)?;
-    let is_mark = !word.contains(char::is_lowercase) || !known.status.runs();
-    is_mark.then_some((known.status, rest))
-}
-
-fn sure(word: &str) -> Option<&'static StatusWords> {
-    let word = word.to_lowercase();
-    let mut known = words::STATUS.iter();
-    known.find(|known| known.sure.contains(&word.as_str()))
+    let status = words::sure_status(word)?;
+    let is_mark = !word.contains(char::is_lowercase) || !status.runs();
+    is_mark.then_some((status, rest))
 }
 
 /// Reports whether the whole of a text says that work is done, also when or in which change, but
@@ -409,13 +403,13 @@ fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
     ))
 }
 
-/// Splits a line into the status behind its last dash, the text before that, and its place.
+/// Splits a line into the status behind its last dash or `@`, the text before that, and its place.
 fn after_dash(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
     // Most titles have none.
-    if title.is_ascii() && memchr(b'-', title.as_bytes()).is_none() {
+    if title.is_ascii() && memchr2(b'-', b'@', title.as_bytes()).is_none() {
         return None;
     }
-    let dashes = [" - ", " – ", " — "].into_iter();
+    let dashes = [" - ", " – ", " — ", " @"].into_iter();
     let (at, dash) = dashes
         .filter_map(|dash| Some((title.rfind(dash)?, dash)))
         .max()?;
@@ -440,11 +434,11 @@ fn in_parentheses(title: &str) -> Option<(usize, &str)> {
 
 /// Returns the words of a title beside an open box that say another status, with that status: a
 /// mark of what is done or blocked at its beginning, or a mark or words at its end, in parentheses
-/// or after a dash.
+/// or after a dash or an `@`.
 pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     let title = title.trim_end();
-    // Most titles have neither marks nor parentheses, a dash or a colon.
-    let has_mark = memchr2(b'-', b':', title.as_bytes()).is_some();
+    // Most titles have neither marks nor parentheses, a dash, an `@` or a colon.
+    let has_mark = memchr3(b'-', b':', b'@', title.as_bytes()).is_some();
     if !has_mark && title.is_ascii() && !title.ends_with([')', ']']) {
         return None;
     }

@@ -471,3 +471,26 @@ fn a_story_that_is_over_and_has_no_tasks_is_asked_about() {
     let codes: Vec<FindingCode> = errors.iter().map(|error| error.code).collect();
     assert_eq!(codes, [FindingCode::Ambiguous]);
 }
+
+#[test]
+fn a_word_behind_an_at_sign_is_a_status() {
+    reads(
+        "# P\n\n- [ ] Cut it @DONE\n- [ ] Glue it @done(2025-01-31)\n- [ ] Paint it @todo\n",
+        "\
+cut_it_done [done] Cut it @DONE
+glue_it_done [done] Glue it @done(2025-01-31)
+paint_it [todo] Paint it @todo
+> paint_it: nothing comes before
+line 3: its box is open, but it says `DONE`: tick it, or cut this
+line 4: its box is open, but it says `done(2025-01-31)`: tick it, or cut this
+",
+    );
+    reads(
+        "# P\n\n### Task 1: Cut it @done\n\nBy hand.\n\n### Task 2: Glue it\n\nAll of it.\n",
+        "\
+T1 [done] Cut it | details By hand.
+T2 [todo] Glue it | details All of it.
+> T2: nothing comes before
+",
+    );
+}

@@ -121,7 +121,10 @@ fn names(heading: &str, known: &[&str]) -> bool {
 fn waits(heading: &str) -> bool {
     let words: Vec<&str> = heading.split(' ').collect();
     let is_of_person = match words.as_slice() {
-        [who, what, ..] => words::PERSON.contains(who) && is_any_of(what, words::OF_PERSON),
+        [who, what, ..] => {
+            let is_english = words::PERSON.contains(who) && is_any_of(what, words::OF_PERSON);
+            is_english || is_by_hand_elsewhere(what)
+        }
         _ => false,
     };
     is_of_person
@@ -155,8 +158,10 @@ pub(crate) fn is_person(word: &str) -> bool {
 pub(crate) fn is_of_person(title: &str) -> bool {
     // Few titles have one of these words.
     let has_word = each_word(title).any(|word| {
-        let is_known = text::is_one_of(word, words::BY_PERSON);
-        is_known || text::is_one_of(word, &["user", "manually", "hand"])
+        let begins = word
+            .get(..4)
+            .is_some_and(|head| text::is_same_word(head, "manu"));
+        begins || text::is_one_of(word, &["user", "human", "hand"])
     });
     has_word && (is_marked(title) || says_person(&title.to_lowercase()))
 }
@@ -194,6 +199,7 @@ fn says_person(lower: &str) -> bool {
     let is_for_others = words.first().is_some_and(|first| is_for_others(first));
     match words.as_slice() {
         words if asks(words) || names_user(words) => true,
+        words if words.iter().take(2).any(|word| is_by_hand_elsewhere(word)) => true,
         words if is_by_hand(&words.join(" ")) => !is_for_others,
         ["manually", ..] | ["user", "sign", "off", ..] => true,
         ["manual", rest @ ..] => names_deed(rest),
@@ -243,6 +249,15 @@ fn is_by_hand(title: &str) -> bool {
     let mut ends = ["ed", "en", "ing", "made"].iter();
     let is_of_things = ends.any(|end| before.ends_with(end));
     (after.is_empty() || after.starts_with(' ')) && !is_of_things
+}
+
+/// Reports whether a lowered word is a form of "manual" or "manually" in a Romance language that is
+/// no word for a book: `manuellement`, `manuais`.
+fn is_by_hand_elsewhere(word: &str) -> bool {
+    let end = word.strip_prefix("manu").unwrap_or("");
+    matches!(end, "elle" | "elles" | "els" | "ais" | "ales" | "ali")
+        || end.ends_with("ment")
+        || end.ends_with("mente")
 }
 
 /// Reports whether a title that begins with this word is about what others will be able to do.
@@ -459,6 +474,9 @@ mod tests {
             ("User review page", Waiting),
             ("Open Questions", Waiting),
             ("Manual steps", Waiting),
+            ("Étapes manuelles", Waiting),
+            ("Testes manuais (QA)", Waiting),
+            ("Le manuel", Work),
             ("Waiting for user", Waiting),
             ("⏸ Blocked on the vendor", Waiting),
             ("Sign-off", Waiting),
@@ -509,13 +527,21 @@ mod tests {
 
     #[test]
     fn what_is_done_by_hand_is_a_persons() {
-        for title in ["Review by hand the migrated rows", "Try it by hand"] {
+        for title in [
+            "Review by hand the migrated rows",
+            "Try it by hand",
+            "Vérifier manuellement dans le navigateur",
+            "Testar manualmente no celular",
+            "Tests manuels sur iOS",
+        ] {
             assert!(is_of_person(title), "{title}");
         }
         for title in [
             "Let users manually verify the rows",
             "Let users edit rows by hand",
             "Port the parser written by hand",
+            "Rédiger le manuel",
+            "Print the manuals",
         ] {
             assert!(!is_of_person(title), "{title}");
         }

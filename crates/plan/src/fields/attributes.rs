@@ -58,6 +58,13 @@ pub(crate) struct Located {
     pub(crate) offset: usize,
 }
 
+impl Located {
+    pub(crate) fn new(text: impl Into<String>, offset: usize) -> Self {
+        let text = text.into();
+        Self { text, offset }
+    }
+}
+
 /// The attributes of one task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes {
@@ -117,8 +124,8 @@ impl Attributes {
                 self.depends.push(field.located(list));
             }
             Key::Files => self.add_files(field, findings),
-            Key::Agent => self.agent = Some(field.located(text.trim_start_matches('@').to_owned())),
-            Key::Model => self.model = Some(field.located(text.to_owned())),
+            Key::Agent => self.agent = Some(field.located(text.trim_start_matches('@'))),
+            Key::Model => self.model = Some(field.located(text)),
             Key::Verify => self.verify = field.command(text, findings),
             Key::Run => self.run = field.command(text, findings),
             Key::Tokens => self.tokens = field.expect(value::count(text), findings),
@@ -142,7 +149,7 @@ impl Attributes {
             return findings.error(field.found(FindingCode::InvalidValue, message));
         }
         self.files
-            .extend(list.paths.iter().map(|path| field.located(path.clone())));
+            .extend(list.paths.iter().map(|path| field.located(path)));
     }
 
     fn is_given(&self, key: Key) -> bool {
@@ -202,9 +209,8 @@ impl<'a> Field<'a> {
         self.key == Key::Files && self.paths().says_more()
     }
 
-    fn located(&self, text: String) -> Located {
-        let offset = self.offset;
-        Located { text, offset }
+    fn located(&self, text: impl Into<String>) -> Located {
+        Located::new(text, self.offset)
     }
 
     /// Returns a finding about the value.
@@ -353,10 +359,7 @@ pub(crate) fn read_line(
     };
     let marked_id = spans.comments.iter().find_map(|comment| {
         let id = identify::comment_id(inline.slice(comment.clone()))?;
-        Some(Located {
-            text: id.to_owned(),
-            offset: inline.offset(comment.start),
-        })
+        Some(Located::new(id, inline.offset(comment.start)))
     });
     let mut line = Line {
         marked_id,
@@ -528,10 +531,9 @@ impl LineReader<'_> {
         let value = ends.last().map_or("", |end| inner.tail(end)).trim_start();
         let is_list = !value.is_empty() && value.len() <= MAX_LIKELY_BYTES && !value.contains('(');
         if is_list && own.likely_depends.len() < MAX_LIST {
-            own.likely_depends.push(Located {
-                text: value.trim_end().to_owned(),
-                offset: self.inline.offset(close - value.len()),
-            });
+            let offset = self.inline.offset(close - value.len());
+            own.likely_depends
+                .push(Located::new(value.trim_end(), offset));
         }
         start
     }
@@ -688,10 +690,7 @@ impl LineReader<'_> {
         else {
             return at + 1;
         };
-        line.marked_id = Some(Located {
-            text: id.to_owned(),
-            offset: self.inline.offset(at + 2),
-        });
+        line.marked_id = Some(Located::new(id, self.inline.offset(at + 2)));
         line.cuts.push(at..end);
         end
     }
@@ -716,8 +715,7 @@ fn is_attribute_in_line(
     let key = field.key;
     if key == Key::Depends && key::is_word_of_prose(word) && !begins_with_id(field.value) {
         if own.likely_depends.len() < MAX_LIST {
-            own.likely_depends
-                .push(field.located(field.value.to_owned()));
+            own.likely_depends.push(field.located(field.value));
         }
         return false;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::lines::text::{self, first_chars};
+use crate::lines::text::{self, all_digits, first_chars};
 use crate::words;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::text::invisible::is_invisible;
@@ -198,10 +198,6 @@ pub(crate) fn bare_letters(word: &str) -> Option<&str> {
 
 fn is_priority(word: &str) -> bool {
     matches!(word.as_bytes(), [b'P', b'0'..=b'9'])
-}
-
-fn all_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns the offset of the title after an id and its separators.

@@ -43,12 +43,8 @@ pub(crate) fn count(text: &str) -> Option<u64> {
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let number = format!("{whole}{fraction:0<zeros$}");
-    let is_number = !whole.is_empty() && fraction.len() <= zeros && all_digits(&number);
+    let is_number = !whole.is_empty() && fraction.len() <= zeros && text::all_digits(&number);
     positive(number.parse().ok().filter(|_| is_number)?)
-}
-
-fn all_digits(part: &str) -> bool {
-    part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn positive(number: u64) -> Option<u64> {

@@ -3,11 +3,9 @@
 //! It is meant for one session, so the whole of it is one goal. One that has headings such as
 //! `Step 1` or `1.` is read by these, or asked about.
 
-use crate::formats::document::{Document, Heading};
+use crate::formats::document::Document;
 use crate::formats::format::{Claim, Format};
 use crate::formats::task_headings;
-use crate::tasks::heading;
-use crate::tasks::section;
 
 pub(crate) const FORMAT: Format = Format {
     name: "claude-plan",
@@ -28,23 +26,17 @@ const LATER: &[&str] = &[
 ];
 
 fn claims(document: &Document<'_, '_>) -> Claim {
-    let (mut has_context, mut has_later, mut has_numbers) = (false, false, false);
+    let (mut has_context, mut has_later, mut has_task) = (false, false, false);
     for own in document.headings.iter().filter(|own| own.level > 1) {
         let title = own.title.to_lowercase();
         has_context |= title.starts_with(CONTEXT);
         has_later |= LATER.iter().any(|words| title.starts_with(words));
-        has_numbers |= is_numbered(own);
+        has_task |= own.task().is_some();
     }
-    has_numbers |= task_headings::has_series(document);
-    let may_be_tasks = has_numbers || !document.boxes.is_empty() || document.has_task_table();
+    let may_be_tasks =
+        has_task || task_headings::has_series(document) || !document.boxes.is_empty();
     Claim::weakly_if(
         has_context && has_later && !may_be_tasks,
         "it has a context and a verification, and nothing between is numbered",
     )
-}
-
-fn is_numbered(own: &Heading) -> bool {
-    own.task().is_some()
-        || own.is_phase
-        || section::number(heading::after_mark(&own.title)).is_some()
 }

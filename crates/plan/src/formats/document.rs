@@ -309,11 +309,6 @@ impl<'s, 'a> Document<'s, 'a> {
         memchr::memmem::find(self.source.text.as_bytes(), text.as_bytes()).is_some()
     }
 
-    /// Reports whether a table that says how far its tasks are stands in it.
-    pub(crate) fn has_task_table(&self) -> bool {
-        self.tables().any(|(_, table)| table.is_tracked)
-    }
-
     /// Returns the tables with a column for tasks, with the index of the heading above each.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (Option<usize>, Table)> {
         self.blocks.iter().enumerate().filter_map(|(at, block)| {

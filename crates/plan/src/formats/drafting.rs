@@ -180,8 +180,7 @@ impl<'a> Walk<'_, '_, 'a> {
                 let offset = offset + line.len() - value.len();
                 let value = value.trim_end_matches(['*', '_', '`', ' ']);
                 if is_id(value) {
-                    let text = value.to_owned();
-                    return Some(Located { text, offset });
+                    return Some(Located::new(value, offset));
                 }
             }
         }
@@ -264,11 +263,9 @@ fn name_heading(draft: &mut Draft, inline: &Inline<'_>, mark: BoxMark) {
     if let Some(found) = heading::task(text) {
         draft.number = Some(found.number.to_owned());
         draft.counts |= found.counts;
-        let text = found.id();
-        draft.id.get_or_insert(Located { text, offset });
+        draft.id.get_or_insert(Located::new(found.id(), offset));
     } else if let Some(found) = identify::leading(text).filter(|_| head == 0 && mark.at.is_some()) {
-        let text = found.id.to_owned();
-        draft.set_id(Located { text, offset });
+        draft.set_id(Located::new(found.id, offset));
     } else if let Some(text) = phase::of_heading(&inline.text).and_then(|phase| phase.label) {
         draft.counts = true;
         draft.phase_label = Some(text.as_str().into());

@@ -24,10 +24,7 @@ pub(crate) fn count(draft: &mut Draft) {
         return;
     };
     let (number, title) = (found.number.to_owned(), found.title.to_owned());
-    draft.set_id(Located {
-        text: format!("T{number}"),
-        offset: draft.at,
-    });
+    draft.set_id(Located::new(format!("T{number}"), draft.at));
     draft.counts = true;
     draft.number = Some(number);
     draft.title = title;
@@ -41,10 +38,7 @@ pub(crate) fn number(drafts: &mut [Draft]) {
         };
         let rest = identify::of_item(&draft.title).map_or(0, |found| found.rest);
         draft.title = draft.title.split_off(rest);
-        draft.set_id(Located {
-            text,
-            offset: draft.at,
-        });
+        draft.set_id(Located::new(text, draft.at));
     }
 }
 

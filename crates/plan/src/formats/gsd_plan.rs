@@ -272,18 +272,12 @@ fn read(source: &Source<'_>, own: &Element<'_>, findings: &mut Findings) -> Draf
     let offset = place.map_or(own.range.start, |place| place.start);
     if let Some(found) = heading::task(&draft.title) {
         draft.number = Some(found.number.to_owned());
-        draft.id = Some(Located {
-            text: found.id(),
-            offset,
-        });
+        draft.id = Some(Located::new(found.id(), offset));
         draft.title = draft.title.tail(found.rest).to_owned();
     }
     let id = own.attributes.value("id");
     if draft.id.is_none() && !id.is_empty() {
-        draft.id = Some(Located {
-            text: id.to_owned(),
-            offset,
-        });
+        draft.id = Some(Located::new(id, offset));
     }
     if name.is_empty()
         && let Some(place) = SUBJECTS.iter().find_map(|name| said(source, own, name))

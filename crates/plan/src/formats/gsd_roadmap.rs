@@ -14,6 +14,7 @@ use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::named;
 use crate::lines::outline::Block;
+use crate::lines::text::all_digits;
 use crate::mark::Mark;
 use crate::tasks::draft::{Draft, Group, items_of};
 use crate::tasks::phase;
@@ -169,7 +170,7 @@ fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
 }
 
 fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.len() <= DIGITS && word.bytes().all(|byte| byte.is_ascii_digit())
+    word.len() <= DIGITS && all_digits(word)
 }
 
 /// Reports whether the text of a plan's box says what it is.
@@ -230,16 +231,12 @@ fn name(draft: &mut Draft, phases: &mut BTreeSet<String>) {
         let label = phase.and_then(|phase| phase.label);
         let free = label.filter(|label| phases.insert(label.clone()) && draft.id.is_none());
         if let Some(text) = free {
-            let offset = draft.at;
-            draft.id = Some(Located { text, offset });
+            draft.id = Some(Located::new(text, draft.at));
             draft.counts = true;
         }
         return;
     };
-    draft.id = Some(Located {
-        text: plan.id.to_owned(),
-        offset: draft.at,
-    });
+    draft.id = Some(Located::new(plan.id, draft.at));
     draft.counts = true;
     let title = plan.title.to_owned();
     if !title.is_empty() {

@@ -47,10 +47,7 @@ impl<'s, 'a, T: DeserializeOwned> Front<'s, 'a, T> {
         let place = yaml::place_of(&value.defined, self.range.start);
         let written = self.source.slice(place.clone());
         let text = written.trim().trim_matches(['"', '\'']);
-        Located {
-            text: text.to_owned(),
-            offset: place.start + written.find(text).unwrap_or(0),
-        }
+        Located::new(text, place.start + written.find(text).unwrap_or(0))
     }
 
     /// Returns each word of a list.

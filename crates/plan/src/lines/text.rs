@@ -87,6 +87,11 @@ pub(crate) fn is_number(text: &str) -> bool {
             .all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
+/// Reports whether a text is a whole number.
+pub(crate) fn all_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Reports whether a text is one capital letter.
 pub(crate) fn is_capital(text: &str) -> bool {
     let mut letters = text.chars();

@@ -71,10 +71,7 @@ pub(crate) fn check(
 
 /// Returns the tasks that all of a text names.
 fn named(references: &References<'_>, name: &Name<'_>, text: &str) -> Option<Vec<usize>> {
-    let list = Located {
-        text: text.to_owned(),
-        offset: 0,
-    };
+    let list = Located::new(text, 0);
     let mut unknown = Findings::default();
     let found = references.resolve(name, &list, &mut unknown);
     let is_named = unknown.errors.is_empty() && !found.has_prose && !found.tasks.is_empty();

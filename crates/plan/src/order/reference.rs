@@ -626,10 +626,7 @@ mod tests {
 
     /// Resolves a list of references of a task that none of them names.
     fn resolve(references: &References<'_>, text: &str, findings: &mut Findings) -> Resolved {
-        let list = Located {
-            text: text.to_owned(),
-            offset: 0,
-        };
+        let list = Located::new(text, 0);
         references.resolve(&name("other", None), &list, findings)
     }
 

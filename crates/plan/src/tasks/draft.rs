@@ -264,10 +264,8 @@ impl<'a> Reader<'_, 'a> {
             && id.is_none()
         {
             is_struck = inline.slice(start..start + found.start).contains("~~");
-            id = Some(Located {
-                text: found.id.to_owned(),
-                offset: inline.offset(start + found.start),
-            });
+            let offset = inline.offset(start + found.start);
+            id = Some(Located::new(found.id, offset));
             start += found.rest;
         }
         // A box at the end of a heading.

@@ -8,7 +8,6 @@ use crate::tasks::phase;
 use crate::tasks::status;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
-use orchestrate_core::text::parts::Parts;
 
 /// A heading of the form `Task N: …`, `Step N: …`, `Task NAME-1: …`, `TASK-N: …`, `TN: …` or
 /// `US-N: …`.
@@ -55,17 +54,9 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     if let Some(found) = named(body, start) {
         return Some(found);
     }
-    let after_word = body.tail(text::position(body, |c| !c.is_alphabetic()));
-    // What most titles begin with is followed by another word, which is no number.
-    let is_followed = after_word
-        .trim_start_matches([' ', '#'])
-        .starts_with(|c: char| c.is_ascii_alphabetic())
-        && letter_of(after_word.trim_start_matches([' ', '#'])) == 0;
-    let is_joined = after_word.starts_with('-');
-    if !is_followed
-        && !is_joined
-        && let Some((word, short, rest)) = identify::first_word(body)
-    {
+    // `TASK-3` is an id as written.
+    let word = identify::first_word(body).filter(|(_, _, rest)| !rest.starts_with('-'));
+    if let Some((word, short, rest)) = word {
         let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();
         let number = rest.get(number_at..)?;
         let letter = letter_of(number);

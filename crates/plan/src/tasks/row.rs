@@ -55,10 +55,7 @@ impl Reader<'_, '_> {
         if let Some(id) = &row.id {
             let text = text::unwrap_marks(source.slice(id.clone()).trim_matches('~'))
                 .trim_start_matches('#');
-            draft.set_id(Located {
-                text: text.to_owned(),
-                offset: id.start,
-            });
+            draft.set_id(Located::new(text, id.start));
         }
         let mut others = row.others.as_slice();
         if let Some(((_, cell), rest)) = others.split_first().filter(|_| draft.title.is_empty()) {

@@ -402,9 +402,7 @@ pub(crate) fn names_list(title: &str) -> bool {
 
 /// Returns the number that a heading begins with.
 pub(crate) fn number(title: &str) -> Option<&str> {
-    each_word(title)
-        .next()
-        .filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+    each_word(title).next().filter(is_number)
 }
 
 /// Returns a label above a list (`**Out of scope:**`, `Manual steps:`); a sentence is none.

@@ -8,6 +8,7 @@ use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
 use crate::fields::attributes;
+use crate::lines::text::all_digits;
 use crate::tasks::phase;
 use crate::tasks::section;
 use crate::words;
@@ -268,11 +269,7 @@ fn says_when_done(text: &str) -> bool {
 pub(crate) fn is_day(text: &str) -> bool {
     let day = text.split(' ').next().map_or("", |day| day);
     let parts = || day.split(['-', '.', '/']);
-    parts().count() == 3 && parts().all(is_number)
-}
-
-fn is_number(part: &str) -> bool {
-    !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit())
+    parts().count() == 3 && parts().all(|part| part.len() <= 4 && all_digits(part))
 }
 
 /// Returns the part of a text that may be a status, without a remark after it, as it stands in the

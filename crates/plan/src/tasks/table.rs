@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::fields::identify::{self, Leading};
 use crate::fields::key::{Key, key_of};
 use crate::lines::source::Source;
+use crate::lines::text::all_digits;
 use crate::tasks::checkbox::read_box;
 use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
@@ -352,8 +353,7 @@ fn says_open(text: &str) -> bool {
 }
 
 fn is_number(text: &str) -> bool {
-    text.split('.')
-        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    text.split('.').all(all_digits)
 }
 
 /// Reports whether a cell begins with the id of a task or of a milestone.

@@ -7,8 +7,7 @@
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Format};
 use crate::formats::task_headings::TaskHeadings;
-use crate::lines::outline::Block;
-use crate::tasks::table::{self, Table};
+use crate::tasks::table::Table;
 
 pub(crate) const FORMAT: Format = Format {
     name: "status-table",
@@ -51,28 +50,11 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     )
 }
 
-/// Reports whether something stands below a heading that may be work, but is no such table: the
-/// findings of a report, or its figures.
+/// Reports whether text stands below the heading of a section that may be work, but no such table:
+/// the findings of a report.
 fn says_more(document: &Document<'_, '_>, own: &Heading) -> bool {
-    let is_work = own.is_work() && !own.describes();
-    if !is_work || document.is_in(own.parent, |it| !it.is_work()) {
-        return false;
-    }
-    let source = document.source;
     let blocks = document.own(own);
-    let others: Vec<&Block> = blocks
-        .iter()
-        .filter(|block| document.table(block).is_none())
-        .collect();
-    let has_figures = others.iter().any(|block| {
-        let mut lines = source.lines(block.range());
-        let is_legend = table::is_legend(source, block.range());
-        !is_legend && lines.any(|(_, line)| table::is_rule(line))
-    });
-    let is_known = others.len() < blocks.len();
-    let mut prose = others
-        .iter()
-        .filter(|block| !table::is_legend(source, block.range()));
-    let is_prose = own.level > 1 && !is_known && prose.next().is_some();
-    has_figures || is_prose
+    let is_work = own.is_work() && !document.is_in(own.parent, |it| !it.is_work());
+    let may_be_work = is_work && own.level > 1 && !own.describes();
+    may_be_work && !blocks.is_empty() && blocks.iter().all(|it| document.table(it).is_none())
 }

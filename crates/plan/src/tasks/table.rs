@@ -104,19 +104,6 @@ fn split(source: &Source<'_>, paragraph: Range<usize>) -> Option<Lines> {
     Some(Lines { columns, body })
 }
 
-/// Reports whether a paragraph is a table that says what each status means.
-pub(crate) fn is_legend(source: &Source<'_>, paragraph: Range<usize>) -> bool {
-    let Some(Lines { columns, body }) = split(source, paragraph) else {
-        return false;
-    };
-    let grid = Grid {
-        source,
-        columns: &columns,
-        body: &body,
-    };
-    grid.named(STATUS_COLUMNS) == Some(0) && grid.is_legend()
-}
-
 /// Reads a paragraph that is a table of tasks; `None` for any other paragraph.
 pub(crate) fn read(source: &Source<'_>, paragraph: Range<usize>) -> Option<Table> {
     let Lines { columns, body } = split(source, paragraph)?;

@@ -25,9 +25,6 @@ const NO_BULLETS: [char; 14] = [
 /// Characters that look like boxes.
 const DRAWN_BOXES: [char; 6] = ['☐', '☒', '⬜', '🔲', '□', '▢'];
 
-/// The brackets of a box, and those of Chinese and Japanese that look like them.
-const BRACKETS: [(char, char); 4] = [('[', ']'), ('［', '］'), ('【', '】'), ('〔', '〕')];
-
 /// The box at the head of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BoxMark {
@@ -85,8 +82,8 @@ fn status_of(mark: char) -> Option<TaskStatus> {
     })
 }
 
-/// Returns the reason why something that is nearly a box is not one: it is emphasised, escaped,
-/// drawn, or in other brackets, its mark is unknown, or no blank follows it.
+/// Returns the reason why something that is nearly a box is not one: it is emphasised, escaped
+/// or drawn, its mark is unknown, or no blank follows it.
 pub(crate) fn odd_box(text: &str) -> Option<&'static str> {
     let bare = text.trim_start_matches(['*', '_', '\\']);
     let first = bare.chars().next()?;
@@ -96,8 +93,7 @@ pub(crate) fn odd_box(text: &str) -> Option<&'static str> {
     if DRAWN_BOXES.contains(&first) {
         return Some(NEARLY_BOX);
     }
-    let (_, close) = BRACKETS.into_iter().find(|(open, _)| *open == first)?;
-    let (within, after) = bare.strip_prefix(first)?.split_once(close)?;
+    let (within, after) = bare.strip_prefix('[')?.split_once(']')?;
     let mut marks = within.trim_end_matches('\\').trim().chars();
     let mark = marks.next();
     // `[P]` is a label, which plans also explain in their notes.
@@ -106,9 +102,8 @@ pub(crate) fn odd_box(text: &str) -> Option<&'static str> {
         .trim_start_matches(['*', '_'])
         .starts_with([' ', '\t']);
     let is_known = mark.is_none_or(|mark| status_of(mark).is_some());
-    let is_wide = first != '[' && is_known;
     let is_marked = is_apart && (is_known || bare.len() == text.len());
-    (is_short && (is_marked || is_wide || is_glued(bare))).then_some(NEARLY_BOX)
+    (is_short && (is_marked || is_glued(bare))).then_some(NEARLY_BOX)
 }
 
 /// Reports whether a text begins with a box that other text follows.
@@ -142,24 +137,15 @@ pub(crate) fn odd_item(line: &str) -> Option<&'static str> {
     let numbered = after_marker(line);
     // Without a bullet, a drawn box is one only before the text of a task (`⬜ Not started`).
     let is_bare = body.len() == line.len();
-    let is_drawn = line.starts_with(DRAWN_BOXES) || line.starts_with(['［', '【', '〔']);
-    let says_status = is_drawn && says_only_status(line);
-    let is_odd = has_box(numbered)
-        || has_box(body)
-        || (!is_bare && is_glued(body))
-        || (is_drawn && odd_box(line).is_some() && !says_status);
+    let is_drawn = line.starts_with(DRAWN_BOXES) && !says_only_status(line);
+    let is_odd = has_box(numbered) || has_box(body) || (!is_bare && is_glued(body)) || is_drawn;
     is_odd.then_some(NEARLY_ITEM)
 }
 
 /// Reports whether a drawn mark stands before a status or an explanation alone.
 fn says_only_status(line: &str) -> bool {
-    let closes = BRACKETS.map(|(_, close)| close);
-    let rest = match line.starts_with(DRAWN_BOXES) {
-        true => line.trim_start_matches(|c| DRAWN_BOXES.contains(&c) || "\u{fe0f} \t".contains(c)),
-        false => line
-            .split_once(closes)
-            .map_or("", |(_, rest)| rest.trim_start()),
-    };
+    let is_drawn = |c| DRAWN_BOXES.contains(&c) || "\u{fe0f} \t".contains(c);
+    let rest = line.trim_start_matches(is_drawn);
     !rest.starts_with(begins_text) || status::of_text(rest).is_some()
 }
 
@@ -217,8 +203,6 @@ mod tests {
             "**[x]** a",
             "☐ a",
             "□ a",
-            "［ ］ a",
-            "【x】a",
         ] {
             assert!(
                 read_box(text).is_none() && odd_box(text).is_some(),
@@ -246,7 +230,6 @@ mod tests {
             "\\[a] b",
             "[x]-axis",
             "[          ] a",
-            "【重要】 a",
             "é",
         ] {
             assert_eq!(odd_box(text), None, "{text}");
@@ -281,8 +264,6 @@ mod tests {
             "☐ a",
             "  ⬜\u{fe0f} a",
             "□ **a**",
-            "［ ］ a",
-            "【x】a",
         ] {
             assert!(odd_item(line).is_some(), "{line}");
         }
@@ -305,7 +286,6 @@ mod tests {
             "⬜ Not started",
             "☐ = open",
             "☑ a",
-            "【重要】 a",
         ] {
             assert_eq!(odd_item(line), None, "{line}");
         }

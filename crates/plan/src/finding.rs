@@ -179,7 +179,12 @@ impl Pending {
     }
 
     /// Sets the suggestion of what to write instead.
-    pub(crate) fn suggest(mut self, suggestion: Option<String>) -> Self {
+    pub(crate) fn suggest(self, suggestion: impl Into<String>) -> Self {
+        self.suggest_if(Some(suggestion.into()))
+    }
+
+    /// Sets the suggestion of what to write instead, if there is one.
+    pub(crate) fn suggest_if(mut self, suggestion: Option<String>) -> Self {
         self.found.suggestion = suggestion;
         self
     }

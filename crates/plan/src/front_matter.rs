@@ -250,8 +250,7 @@ pub(crate) fn read(
             let message = format!("the front matter cannot be read: {reason}");
             let code = FindingCode::FrontMatter;
             let found = Pending::new(offset, code, text.lines().next().unwrap_or(text), message);
-            let advice = "write `key: value` lines between `---` lines".to_owned();
-            findings.error(found.suggest(Some(advice)));
+            findings.error(found.suggest("write `key: value` lines between `---` lines"));
         }
     }
     front
@@ -288,7 +287,7 @@ pub(crate) fn note_others(front: &FrontMatter, source: &Source<'_>, findings: &m
         message,
     );
     let known: Vec<&str> = keys().collect();
-    findings.warn(found.suggest(Some(format!("known keys: {}", known.join(", ")))));
+    findings.warn(found.suggest(format!("known keys: {}", known.join(", "))));
 }
 
 /// Parses only a plan's front matter, as far as possible and without reporting errors: settings
@@ -343,7 +342,7 @@ impl FrontMatterKey<'_> {
                     let code = FindingCode::UnknownKey;
                     let found = Pending::new(self.entry.at, code, key, message);
                     let advice = format!("did you mean `{near}`?");
-                    self.findings.error(found.suggest(Some(advice)));
+                    self.findings.error(found.suggest(advice));
                 }
             }
         }

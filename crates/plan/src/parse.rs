@@ -181,7 +181,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
             "",
             "the front matter is not closed",
         );
-        findings.error(found.suggest(Some("write a line `---` after it".to_owned())));
+        findings.error(found.suggest("write a line `---` after it"));
     }
     let way = known.read.or(front_matter.read);
     let mut body = Body {
@@ -334,9 +334,8 @@ impl Body<'_, '_> {
         }
         if let Some(at) = document.unclosed {
             let message = "this fence is not closed, so everything below it is code";
-            let advice = "write its closing marks on a line of their own";
             let found = Pending::new(at, FindingCode::Unclosed, "", message);
-            findings.warn(found.suggest(Some(advice.to_owned())));
+            findings.warn(found.suggest("write its closing marks on a line of their own"));
         }
         document.legend.report(self.source, findings);
         reading::read(&document, way, known, findings)
@@ -357,9 +356,7 @@ impl Body<'_, '_> {
         let message =
             "nothing in it is certain to be a task, so the whole document is the goal of one agent";
         let found = Pending::new(at, FindingCode::WholeDocument, &draft.title, message);
-        findings.warn(found.suggest(Some(
-            "write `- [ ] task` lines to divide it yourself".to_owned(),
-        )));
+        findings.warn(found.suggest("write `- [ ] task` lines to divide it yourself"));
         // The agent of a goal reads the whole of it.
         findings.skipped.clear();
         collected.add(self.source, draft, self.source.text.len());
@@ -384,7 +381,7 @@ fn no_tasks(findings: &mut Findings) {
         ),
     };
     let found = Pending::new(0, FindingCode::NoTasks, "", "no tasks found");
-    findings.error(found.suggest(Some(suggestion)));
+    findings.error(found.suggest(suggestion));
 }
 
 /// Reports the first hidden character of every line.

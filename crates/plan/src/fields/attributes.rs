@@ -227,7 +227,7 @@ impl<'a> Field<'a> {
         );
         match self.key {
             Key::Agent | Key::Model | Key::Verify | Key::Run => findings.error(found),
-            _ => findings.warn(found.suggest(Some("the first one counts".to_owned()))),
+            _ => findings.warn(found.suggest("the first one counts")),
         }
     }
 
@@ -252,8 +252,8 @@ impl<'a> Field<'a> {
         if self.value.starts_with(|c: char| c.is_alphabetic()) {
             let message = "this names no task, so it is read as text";
             let found = self.found(FindingCode::UnknownDependency, message);
-            let advice = "if it is meant as a dependency, write the id of the task";
-            findings.warn(found.suggest(Some(advice.to_owned())));
+            findings
+                .warn(found.suggest("if it is meant as a dependency, write the id of the task"));
         }
     }
 
@@ -261,9 +261,9 @@ impl<'a> Field<'a> {
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
         if closing::is_open(text) {
             let message = "a quote or a substitution in this command is not closed";
-            let advice = "write the command between backticks if a `)` belongs to it";
             let found = self.found(FindingCode::Unclosed, message);
-            findings.error(found.suggest(Some(advice.to_owned())));
+            findings
+                .error(found.suggest("write the command between backticks if a `)` belongs to it"));
         }
         if text.is_empty() {
             let message = "expected a shell command";
@@ -587,9 +587,9 @@ impl LineReader<'_> {
         let at = at + blanks.len() - blanks.trim_start().len();
         let found = unknown_key(self.inline.offset(at), word);
         if let Some(near) = key::grave_slip(word) {
-            findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
+            findings.error(found.suggest(format!("did you mean `{near}`?")));
         } else if self.is_likely_key(word, value.start) && !is_of_program(word, written) {
-            findings.warn(found.suggest(Some("it has no effect".to_owned())));
+            findings.warn(found.suggest("it has no effect"));
         }
     }
 
@@ -786,7 +786,7 @@ pub(crate) fn read_detail<'i>(
     let Some(key) = key_of(word) else {
         if let Some(known) = key::grave_slip_in_line(word) {
             let found = unknown_key(inline.offset(0), word);
-            findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));
+            findings.error(found.suggest(format!("did you mean `{known}`?")));
         }
         return None;
     };
@@ -821,7 +821,7 @@ fn is_attribute(field: &Field<'_>, line: &Inline<'_>, form: Form, findings: &mut
             if may_be_command && !is_command {
                 let message = "this is read as text, not as a command";
                 let found = field.found(FindingCode::InvalidValue, message);
-                findings.warn(found.suggest(Some("write it in backticks".to_owned())));
+                findings.warn(found.suggest("write it in backticks"));
             }
             may_be_command && is_command
         }

@@ -110,7 +110,7 @@ pub(crate) fn role(name: &str, offset: usize, known: &KnownNames) -> Option<Pend
     };
     let message = format!("unknown role `{name}`");
     let found = Pending::new(offset, FindingCode::UnknownRole, name, message);
-    Some(found.suggest(Some(suggestion)))
+    Some(found.suggest(suggestion))
 }
 
 /// Returns a warning if `@name` at the end of a title is text: neither a role nor nearly one.
@@ -122,7 +122,7 @@ pub(crate) fn mention(name: &str, offset: usize, known: &KnownNames) -> Option<P
     if name.contains(|c: char| c.is_ascii_uppercase()) {
         return Some(found("roles are written in lower case"));
     }
-    (!is_meant(name, known)).then(|| found("no role has this name").suggest(Some(all_roles(known))))
+    (!is_meant(name, known)).then(|| found("no role has this name").suggest(all_roles(known)))
 }
 
 /// Reports whether a name is that of a role, or nearly one.
@@ -147,7 +147,7 @@ pub(crate) fn model(name: &str, offset: usize, known: &KnownNames) -> Option<Pen
     };
     let message = format!("unknown model `{name}`");
     let found = Pending::new(offset, FindingCode::UnknownModel, name, message);
-    Some(found.suggest(Some(suggestion)))
+    Some(found.suggest(suggestion))
 }
 
 fn all_roles(known: &KnownNames) -> String {

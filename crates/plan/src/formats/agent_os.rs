@@ -51,9 +51,7 @@ fn is_group(document: &Document<'_, '_>, heading: &Heading) -> bool {
 
 fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
     for draft in &mut found.drafts {
-        let headings = &document.headings;
-        let at = headings.binary_search_by_key(&draft.at, |it| it.range.start);
-        let heading = at.ok().and_then(|at| headings.get(at));
+        let heading = document.heading_at(draft.at);
         if let Some(heading) = heading.filter(|_| draft.status.runs()) {
             for step in steps_left(document, heading) {
                 let place = step.at..step.text.end;

@@ -190,6 +190,20 @@ impl<'s, 'a> Document<'s, 'a> {
         heading.range.start..last.map_or(heading.range.end, |block| block.range().end)
     }
 
+    /// Returns the headings in the section of another one.
+    pub(crate) fn headings_in(&self, heading: &Heading) -> &[Heading] {
+        let first = self.headings.partition_point(|it| it.at <= heading.at);
+        let last = self.headings.partition_point(|it| it.at < heading.end);
+        self.headings.part(first..last)
+    }
+
+    /// Returns the heading that begins at an offset.
+    pub(crate) fn heading_at(&self, offset: usize) -> Option<&Heading> {
+        let starts = |it: &Heading| it.range.start;
+        let at = self.headings.binary_search_by_key(&offset, starts).ok()?;
+        self.headings.get(at)
+    }
+
     /// Returns the boxes below a heading and those in its section.
     pub(crate) fn boxes_below(&self, heading: &Heading) -> &[BoxedItem] {
         let first = self.headings.partition_point(|own| own.at < heading.at);

@@ -47,10 +47,8 @@ pub(crate) fn number(drafts: &mut [Draft]) {
 pub(crate) fn tick_parts(document: &Document<'_, '_>, drafts: &mut [Draft]) {
     let tasks: HashSet<usize> = drafts.iter().filter_map(own_mark).collect();
     for draft in drafts {
-        let is_heading = document
-            .headings
-            .binary_search_by_key(&draft.at, |it| it.range.start);
-        let Some(at) = own_mark(draft).filter(|_| is_heading.is_err()) else {
+        let is_heading = document.heading_at(draft.at).is_some();
+        let Some(at) = own_mark(draft).filter(|_| !is_heading) else {
             continue;
         };
         let own = document.boxes.partition_point(|boxed| boxed.at < at);

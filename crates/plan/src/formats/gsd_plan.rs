@@ -313,7 +313,7 @@ fn verify(source: &Source<'_>, own: &Element<'_>, draft: &mut Draft, findings: &
         if !is_command && places.len() > 1 {
             let message = "not all of these checks are commands, so none of them is run";
             let found = Pending::new(place.start, FindingCode::InvalidValue, written, message);
-            findings.warn(found.suggest(Some("put each command in backticks".to_owned())));
+            findings.warn(found.suggest("put each command in backticks"));
         }
         if !is_command {
             return;

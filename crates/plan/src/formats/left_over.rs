@@ -46,9 +46,10 @@ pub(crate) fn record(
         findings,
     };
     let has_tasks = |it: &Heading| holds(&starts, &document.section(it));
-    let is_task = |it: &&Heading| starts.binary_search(&it.range.start).is_ok();
-    let tasks = document.headings.iter().filter(is_task).map(|it| it.at);
-    let tasks: Vec<usize> = tasks.collect();
+    let tasks = starts
+        .iter()
+        .filter_map(|start| document.heading_at(*start));
+    let tasks: Vec<usize> = tasks.map(|it| it.at).collect();
     let mut left_out = task_headings::left_out(document, has_tasks);
     for own in task_headings::beside(document, &tasks) {
         // What stands above the tasks of a whole document describes it.

@@ -189,7 +189,7 @@ fn way_of(document: &Document<'_, '_>, found: &Collected) -> ReadAs {
     let next = document.boxes.partition_point(|boxed| boxed.at < at);
     let next_box = document.boxes.get(next);
     let begins_box = next_box.is_some_and(|boxed| source.line_of(boxed.at) == source.line_of(at));
-    if document.headings.iter().any(|own| own.range.start == at) {
+    if document.heading_at(at).is_some() {
         ReadAs::Headings
     } else if begins_box {
         ReadAs::Boxes
@@ -307,5 +307,5 @@ fn ambiguous(document: &Document<'_, '_>, why: &str, readings: &[Reading]) -> Pe
         false => format!("{} or {last}", others.join(", ")),
     };
     let advice = format!("choose {choice}; `read:` in the front matter keeps the choice");
-    found.suggest(Some(advice))
+    found.suggest(advice)
 }

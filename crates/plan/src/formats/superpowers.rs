@@ -114,9 +114,7 @@ fn lists_files(document: &Document<'_, '_>, heading: &Heading) -> bool {
 
 /// Reports whether the heading of a task stands in the section of another one.
 fn holds_tasks(document: &Document<'_, '_>, heading: &Heading) -> bool {
-    let first = document.headings.partition_point(|it| it.at <= heading.at);
-    let after = document.headings.iter().skip(first);
-    let mut below = after.take_while(|it| it.at < heading.end);
+    let mut below = document.headings_in(heading).iter();
     below.any(|it| is_task(document, it))
 }
 

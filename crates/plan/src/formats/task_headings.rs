@@ -128,9 +128,7 @@ impl TaskHeadings {
                 continue;
             }
             for empty in without_work(&series, has_task) {
-                let next = document.headings.partition_point(|it| it.at <= empty.at);
-                let parts = document.headings.iter().skip(next);
-                let parts = parts.take_while(|it| it.at < empty.end);
+                let parts = document.headings_in(empty).iter();
                 let mut parts = parts.filter(|it| it.series().is_some() && it.is_work());
                 match parts.next() {
                     Some(first) => {

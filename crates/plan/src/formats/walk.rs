@@ -148,12 +148,9 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         while let Some(block) = document.blocks.get(at).filter(|_| at < range.end) {
             at += 1;
             match block {
-                Block::Heading { .. } => {
+                Block::Heading { text, .. } => {
                     self.close_label();
-                    let index = document
-                        .headings
-                        .binary_search_by_key(&(at - 1), |heading| heading.at);
-                    if let Some(heading) = index.ok().and_then(|at| document.headings.get(at)) {
+                    if let Some(heading) = document.heading_at(text.start) {
                         self.heading(heading);
                         at = heading.end;
                     }
@@ -256,12 +253,8 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
     /// Returns the status that the heading of a section says, or one in it that says nothing else
     /// (`Status: Deferred`).
     fn status_of(&mut self, heading: &Heading) -> Option<TaskStatus> {
-        let first = self
-            .document
-            .headings
-            .partition_point(|it| it.at <= heading.at);
-        let inner = self.document.headings.iter().skip(first);
-        let inner = inner.take_while(|it| it.at < heading.end && heading.level > 1);
+        let inner = self.document.headings_in(heading).iter();
+        let inner = inner.take_while(|_| heading.level > 1);
         let mut said = [heading].into_iter().chain(inner);
         let said = said.find(|own| status::after_status(&own.title).is_some());
         let said = said.filter(|own| own.level <= heading.level + 1);

@@ -148,8 +148,7 @@ impl<'r> Assembler<'r> {
         depends: Vec<Located>,
         inherited: &Inherited,
     ) {
-        let own = record.draft.id.as_ref();
-        let id = own.map_or(String::new(), |id| id.text.clone());
+        let id = record.id().to_owned();
         let mut details = inherited.details.clone();
         details.push(part_of(&id, &record.draft.title));
         details.extend(record.draft.details.iter().cloned());
@@ -167,11 +166,10 @@ impl<'r> Assembler<'r> {
         let leaves = first..self.found.drafts.len();
         let are_done = self.found.drafts.iter().skip(first).all(is_done);
         if record.draft.status.runs() && are_done && !leaves.is_empty() {
-            let name = record
-                .draft
-                .id
-                .as_ref()
-                .map_or(&record.draft.title, |id| &id.text);
+            let name = match id.as_str() {
+                "" => &record.draft.title,
+                id => id,
+            };
             let reason = format!("all parts of {name} are done, and it has no other work");
             self.findings.skip(record.draft.at, reason);
         }
@@ -223,14 +221,12 @@ impl<'r> Assembler<'r> {
             nearest(&on.text, self.ids())
         };
         let near = near.map(|near| format!("did you mean `{near}`?"));
-        self.findings.error(found.suggest(near));
+        self.findings.error(found.suggest_if(near));
     }
 
     fn ids(&self) -> impl Iterator<Item = &'r str> + use<'r> {
-        self.contents
-            .records
-            .iter()
-            .filter_map(|record| Some(record.draft.id.as_ref()?.text.as_str()))
+        let ids = self.contents.records.iter().map(Record::id);
+        ids.filter(|id| !id.is_empty())
     }
 }
 

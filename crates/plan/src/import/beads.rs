@@ -12,7 +12,7 @@ use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
 use crate::import::record::{
-    Fields, Format, MAX_DEPENDENCIES_OF_ONE, Part, Reader, Record, invalid, located,
+    Fields, Format, MAX_DEPENDENCIES_OF_ONE, Reader, Record, invalid, located,
     too_many_dependencies,
 };
 use crate::tasks::section;
@@ -59,10 +59,10 @@ fn claims(file: &File<'_>) -> Claim {
     let are_named = have(&items, &["id"]) && have(&items, &["title"]);
     let is_one = file.object().is_some() || file.has_lines();
     let are_issues = have(&items, &["issue_type"]) || (is_one && are_named);
-    match are_issues && !have(&items, &["passes", "tasks"]) {
-        true => Claim::Mine("its lines are issues with an id and a title"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        are_issues && !have(&items, &["passes", "tasks"]),
+        "its lines are issues with an id and a title",
+    )
 }
 
 /// Returns the issues: of the list, of the lines, or the only one.
@@ -87,17 +87,11 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_>) -> Contents {
             parents.push(parent);
         }
     }
-    let ids = contents
-        .records
-        .iter()
-        .enumerate()
-        .filter_map(|(at, record)| Some((record.draft.id.as_ref()?.text.clone(), at)));
-    let by_id: HashMap<String, usize> = ids.collect();
+    let ids = contents.records.iter().map(|it| it.id().to_owned());
+    let by_id: HashMap<String, usize> = ids.zip(0..).collect();
     for (record, parent) in contents.records.iter_mut().zip(&parents) {
-        record.parent = parent
-            .as_ref()
-            .and_then(|parent| by_id.get(&parent.text))
-            .copied();
+        let parent = parent.as_ref().and_then(|it| by_id.get(&it.text));
+        record.parent = parent.copied();
     }
     without_circles(&mut contents.records, reader);
     contents
@@ -114,10 +108,7 @@ fn issue<'a>(
     let (status, kind) = (word(&["status"]), word(&["issue_type", "type"]));
     if status == "tombstone" {
         contents.deleted.insert(word(&["id"]));
-        reader.parts.push(Part {
-            range: fields.range,
-            reason: Some("it was deleted".to_owned()),
-        });
+        reader.part(fields.range, Some("it was deleted".to_owned()));
         return None;
     }
     if status == "pinned"
@@ -188,7 +179,7 @@ fn without_circles(records: &mut [Record], reader: &mut Reader<'_>) {
                 break;
             };
             if *first == walk {
-                let id = record.draft.id.as_ref().map_or("", |id| id.text.as_str());
+                let id = record.id();
                 let message = format!("`{id}` is part of itself");
                 let found = Pending::new(record.draft.at, FindingCode::Cycle, id, message);
                 reader.findings.error(found);

@@ -106,7 +106,7 @@ fn recognise(file: &File<'_>, findings: &mut Findings) -> Option<&'static JsonFo
         [] => {
             let message = "this JSON is no plan that is known";
             let found = Pending::new(at, FindingCode::NoTasks, "", message);
-            findings.error(found.suggest(Some(KNOWN.to_owned())));
+            findings.error(found.suggest(KNOWN));
             None
         }
         several => {

@@ -8,7 +8,7 @@ use crate::front_matter::Order;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
-use crate::import::record::{DEPENDS, Format, Part, Reader, Record, labelled};
+use crate::import::record::{DEPENDS, Format, Reader, Record, labelled};
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
     name: "ralph-prd",
@@ -48,10 +48,10 @@ fn claims(file: &File<'_>) -> Claim {
     if stories(file).is_some() {
         return Claim::Mine("its stories have `passes`, or are called so");
     }
-    match !file.has_lines() && have(&list, &["title", "description"]) {
-        true => Claim::Weakly("it is a list of objects with a title or a description"),
-        false => Claim::NotMine,
-    }
+    Claim::weakly_if(
+        !file.has_lines() && have(&list, &["title", "description"]),
+        "it is a list of objects with a title or a description",
+    )
 }
 
 /// Returns the stories of a file that is certainly of this format.
@@ -117,10 +117,7 @@ fn about<'a>(
         match TOLD.iter().find(|(name, _)| *name == member.name) {
             Some((_, words)) if !value.prose().is_empty() => {
                 said.push(labelled(words, &value.prose()));
-                reader.parts.push(Part {
-                    range: value.range(),
-                    reason: None,
-                });
+                reader.part(value.range(), None);
             }
             _ => {}
         }

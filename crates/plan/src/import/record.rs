@@ -72,6 +72,13 @@ pub(crate) struct Record {
     pub(crate) parent: Option<usize>,
 }
 
+impl Record {
+    /// Returns its id; empty if it has none.
+    pub(crate) fn id(&self) -> &str {
+        self.draft.id.as_ref().map_or("", |id| &id.text)
+    }
+}
+
 /// What the fields of one format's records are.
 pub(crate) struct Format {
     /// What stands in `status` once a task is done.
@@ -136,10 +143,12 @@ impl<'a> Reader<'_> {
     pub(crate) fn leave(&mut self, range: Range<usize>, reason: impl Into<String>) {
         let reason = reason.into();
         self.findings.skip(range.start, reason.clone());
-        self.parts.push(Part {
-            range,
-            reason: Some(reason),
-        });
+        self.part(range, Some(reason));
+    }
+
+    /// Says that a part of the file is told, or why it is not run.
+    pub(crate) fn part(&mut self, range: Range<usize>, reason: Option<String>) {
+        self.parts.push(Part { range, reason });
     }
 
     /// Returns what every format says in the same way: title and details, and the id if there is
@@ -234,8 +243,8 @@ impl<'a> Reader<'_> {
         }
         record.draft.hold(TaskStatus::Blocked, UNKNOWN);
         let message = format!("unknown status `{word}`: this task is not run");
-        let advice = "known: pending, in-progress, done, blocked, deferred, review, cancelled";
-        let found = invalid(value, &message).suggest(Some(advice.to_owned()));
+        let found = invalid(value, &message)
+            .suggest("known: pending, in-progress, done, blocked, deferred, review, cancelled");
         self.findings.warn(found);
     }
 
@@ -319,9 +328,8 @@ pub(crate) fn too_many_dependencies(offset: usize) -> Pending {
 
 /// Returns an id with its place.
 pub(crate) fn located(id: Json<'_>) -> Option<Located> {
-    let text = id.word()?.trim().to_owned();
-    let offset = id.offset;
-    (!text.is_empty()).then_some(Located { text, offset })
+    let found = Located::new(id.word()?.trim(), id.offset);
+    Some(found).filter(|found| !found.text.is_empty())
 }
 
 /// Returns a text below its label; several lines begin below it.

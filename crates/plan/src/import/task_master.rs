@@ -13,7 +13,7 @@ use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::{Json, Member};
 use crate::import::ralph;
-use crate::import::record::{DEPENDS, Format, Part, Reader, Record};
+use crate::import::record::{DEPENDS, Format, Reader, Record};
 use crate::lines::outline::MAX_DEPTH;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
@@ -57,10 +57,10 @@ fn claims(file: &File<'_>) -> Claim {
         let has_titles = items.is_empty() || have(&items, &["title", "name", "description"]);
         has_titles && !have(&items, &["passes", "issue_type"])
     });
-    match !tags.is_empty() && are_tasks {
-        true => Claim::Mine("it has tasks with a status, by tag or without one"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        !tags.is_empty() && are_tasks,
+        "it has tasks with a status, by tag or without one",
+    )
 }
 
 /// Returns the lists of tasks of a file, which are several if it has tags.
@@ -153,8 +153,9 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_>) -> Contents {
             open.join(", ")
         );
         let found = Pending::new(last, FindingCode::SeveralTags, "", message);
-        let advice = "choose one of them by its name".to_owned();
-        reader.findings.error(found.suggest(Some(advice)));
+        reader
+            .findings
+            .error(found.suggest("choose one of them by its name"));
     }
     Contents {
         records,
@@ -174,14 +175,11 @@ fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_>) {
             true => "it has no tags".to_owned(),
             false => format!("its tags: {}", known.join(", ")),
         };
-        return reader.findings.error(found.suggest(Some(advice)));
+        return reader.findings.error(found.suggest(advice));
     }
     for tag in tags.iter().filter(|tag| tag.name != chosen) {
         let reason = format!("it is of the tag `{}`", tag.name);
-        reader.parts.push(Part {
-            range: tag.list.range(),
-            reason: Some(reason),
-        });
+        reader.part(tag.list.range(), Some(reason));
     }
     tags.retain(|tag| tag.name == chosen);
 }
@@ -234,8 +232,9 @@ fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_>, records: &mut
             }));
             records.push(record);
         }
-        let own = list.parent.and_then(|at| records.get(at)?.draft.id.clone());
-        let own = own.map_or(String::new(), |own| format!("{}.", own.text));
+        let own = list.parent.and_then(|at| records.get(at)).map(Record::id);
+        let own = own.filter(|own| !own.is_empty());
+        let own = own.map_or(String::new(), |own| format!("{own}."));
         resolve(records.split_at_mut(first).1, prefix, &own);
     }
 }
@@ -261,17 +260,13 @@ fn within(parent: &Record, subtask: &mut Record) {
     id.text = format!("{}.{last}", own.text);
 }
 
-fn id_of(record: &Record) -> Option<&str> {
-    record.draft.id.as_ref().map(|id| id.text.as_str())
-}
-
 /// Replaces the dependencies of the records of a list by whole ids: `2` is a sibling, whose id
 /// begins with that of their task, if there is one, else a task.
 fn resolve(records: &mut [Record], prefix: &str, own: &str) {
-    let siblings = records.iter().filter_map(id_of).filter(|_| !own.is_empty());
-    let siblings: HashSet<String> = siblings.map(str::to_owned).collect();
+    let siblings = records.iter().filter(|_| !own.is_empty());
+    let siblings: HashSet<String> = siblings.map(|it| it.id().to_owned()).collect();
     for record in records {
-        let id = record.draft.id.as_ref().map_or("", |id| id.text.as_str());
+        let id = record.id().to_owned();
         for on in &mut record.draft.attributes.depends {
             let sibling = format!("{own}{}", on.text);
             // None waits for itself.

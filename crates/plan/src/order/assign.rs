@@ -41,7 +41,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
                 let found = Pending::new(id.offset, code, text, message);
                 let advice = "change the id of one of them".to_owned();
                 let is_double = code == FindingCode::DuplicateId;
-                findings.error(found.suggest(is_double.then_some(advice)));
+                findings.error(found.suggest_if(is_double.then_some(advice)));
             }
             first.entry(TaskId::key(text)).or_insert(text.clone());
         }
@@ -154,7 +154,7 @@ fn prefixes(drafts: &[Draft], findings: &mut Findings) -> Vec<Option<String>> {
     if let (Some(id), Some(label)) = (&draft.id, labels.get(&part(draft))) {
         let message = "the numbers restart, so each id begins with its part of the plan";
         let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
-        findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
+        findings.warn(found.suggest(format!("this one is `{label}{}`", id.text)));
     }
     let of_parts = drafts.iter().map(|draft| labels.get(&part(draft)).cloned());
     of_parts.collect()

@@ -255,7 +255,7 @@ impl Orderer<'_> {
         let message = format!("more than {MAX_DEPENDENCIES} dependencies in one plan");
         let found = Pending::new(self.full_at, FindingCode::TooManyDependencies, "", message);
         self.findings
-            .error(found.suggest(Some("put fewer tasks into each phase".to_owned())));
+            .error(found.suggest("put fewer tasks into each phase"));
     }
 
     /// Returns the tasks in topological order, or `None` after reporting the cycles.
@@ -312,8 +312,8 @@ impl Orderer<'_> {
         };
         let at = at.and_then(|at| self.draft(*at)).map_or(0, place_of);
         let found = Pending::new(at, FindingCode::Cycle, &path, message);
-        let advice = "remove one of these dependencies, or move a task".to_owned();
-        self.findings.error(found.suggest(Some(advice)));
+        self.findings
+            .error(found.suggest("remove one of these dependencies, or move a task"));
     }
 
     /// Adds the order that the plan does not name, given one that fits its dependencies.
@@ -502,8 +502,7 @@ fn likely_named(
         &text.text,
         message,
     );
-    let advice = "if it is meant as a dependency, write `(depends: T1)`";
-    findings.warn(warning.suggest(Some(advice.to_owned())));
+    findings.warn(warning.suggest("if it is meant as a dependency, write `(depends: T1)`"));
     Resolved {
         has_prose: true,
         ..Resolved::default()

@@ -162,10 +162,10 @@ impl Said<'_> {
     fn unread(&self, offset: usize) -> Pending {
         let message = format!("`{}` is read as text, not as a dependency", self.words);
         let found = Pending::new(offset, FindingCode::UnusedKey, self.words, message);
-        found.suggest(Some(format!(
+        found.suggest(format!(
             "if it is one, write `(depends: {})`",
             self.reference
-        )))
+        ))
     }
 }
 

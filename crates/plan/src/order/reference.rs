@@ -228,8 +228,7 @@ impl<'a> References<'a> {
         let message = format!("`{text}` names no task, so it is read as a remark");
         let code = FindingCode::UnknownDependency;
         let warning = Pending::new(piece.at + start, code, text, message);
-        let advice = "if it is meant as a dependency, write the id of the task";
-        findings.warn(warning.suggest(Some(advice.to_owned())));
+        findings.warn(warning.suggest("if it is meant as a dependency, write the id of the task"));
     }
 
     /// Reports whether a word that names no task is meant as one: it has the form of an id, or is
@@ -248,8 +247,8 @@ impl<'a> References<'a> {
         let number = bare_number(without_words(piece));
         if self.by_bare_number.get(number) == Some(&None) {
             let message = format!("several tasks have the number `{piece}`");
-            let advice = "write the id of the one that is meant".to_owned();
-            return Pending::new(offset, code, piece, message).suggest(Some(advice));
+            return Pending::new(offset, code, piece, message)
+                .suggest("write the id of the one that is meant");
         }
         let found = Pending::new(offset, code, piece, format!("there is no task `{piece}`"));
         if !self.may_suggest() {
@@ -260,7 +259,7 @@ impl<'a> References<'a> {
             None if piece.contains(JOINTS) => Some("write commas between several tasks".to_owned()),
             None => None,
         };
-        found.suggest(advice)
+        found.suggest_if(advice)
     }
 
     /// Returns the tasks that a piece names: one, a group, a range, or a phase.

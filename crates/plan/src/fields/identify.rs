@@ -221,17 +221,12 @@ fn is_separator(c: char) -> bool {
 /// `(2025-10-01 13:00Z)`.
 pub(crate) fn date(text: &str) -> Option<usize> {
     let (inner, _) = text.strip_prefix('(')?.split_once(')')?;
-    let day = inner.get(..10)?.as_bytes();
-    let is_day = day.iter().enumerate().all(|(at, byte)| match at {
-        4 | 7 => *byte == b'-',
-        _ => byte.is_ascii_digit(),
-    });
-    let is_time = inner
-        .chars()
-        .skip(10)
-        .all(|c| c.is_ascii_alphanumeric() || " :+-.".contains(c));
+    let (day, time) = inner.split_at_checked(10)?;
+    let is_day = day.split('-').all(all_digits) && day.matches('-').count() == 2;
+    let is_time = |c: char| c.is_ascii_alphanumeric() || " :+-.".contains(c);
+    let is_date = is_day && time.chars().all(is_time);
     let rest = text.get(inner.len() + 2..)?;
-    (is_day && is_time).then(|| text.len() - rest.trim_start_matches(' ').len())
+    is_date.then(|| text.len() - rest.trim_start_matches(' ').len())
 }
 
 /// Returns the id of a comment `<!-- id: 0 -->`, which other programs write; such a comment hides

@@ -61,10 +61,8 @@ pub(crate) fn is_titled(document: &Document<'_, '_>) -> bool {
 }
 
 fn names_spec(document: &Document<'_, '_>, block: &Block) -> bool {
-    let Some(text) = document.quote(block) else {
-        return false;
-    };
-    QUOTED.iter().all(|key| text.contains(key))
+    let names = |text: &str| QUOTED.iter().all(|key| text.contains(key));
+    document.quote(block).is_some_and(names)
 }
 
 fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {

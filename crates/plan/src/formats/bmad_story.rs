@@ -64,12 +64,8 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     if known == 0 && said.is_none() {
         return Claim::NotMine;
     }
-    let mut tasks = document
-        .boxes
-        .iter()
-        .filter(|boxed| boxed.depth == 0)
-        .collect::<Vec<_>>();
-    tasks.retain(|boxed| is_task(document, boxed));
+    let outer = document.boxes.iter().filter(|boxed| boxed.depth == 0);
+    let tasks: Vec<&BoxedItem> = outer.filter(|it| is_task(document, it)).collect();
     let has_criteria = tasks.iter().any(|task| names_criteria(document.text(task)));
     let is_story = known >= ENOUGH || (has_criteria && said.is_some());
     if known > 0 && has_only_checks(document) {
@@ -112,13 +108,7 @@ fn has_only_checks(document: &Document<'_, '_>) -> bool {
 }
 
 fn is_task(document: &Document<'_, '_>, boxed: &BoxedItem) -> bool {
-    let is_retold = document.is_below(boxed, tells_afterwards);
-    (names_criteria(document.text(boxed)) && !is_retold)
-        || document.is_below(boxed, |it| names_tasks(&it.title))
-}
-
-fn tells_afterwards(heading: &Heading) -> bool {
-    AFTERWARDS.iter().any(|title| heading.is(title))
+    names_criteria(document.text(boxed)) || document.is_below(boxed, |it| names_tasks(&it.title))
 }
 
 fn names_tasks(title: &str) -> bool {

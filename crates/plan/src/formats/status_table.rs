@@ -7,7 +7,8 @@
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Format};
 use crate::formats::task_headings::TaskHeadings;
-use crate::tasks::table::Table;
+use crate::lines::outline::Block;
+use crate::tasks::table::{self, Table};
 
 pub(crate) const FORMAT: Format = Format {
     name: "status-table",
@@ -50,11 +51,17 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     )
 }
 
-/// Reports whether text stands below the heading of a section that may be work, but no such table:
-/// the findings of a report.
+/// Reports whether something stands below a heading that may be work, but is no such table: the
+/// findings of a report, or its figures.
 fn says_more(document: &Document<'_, '_>, own: &Heading) -> bool {
-    let blocks = document.own(own);
     let is_work = own.is_work() && !document.is_in(own.parent, |it| !it.is_work());
-    let may_be_work = is_work && own.level > 1 && !own.describes();
-    may_be_work && !blocks.is_empty() && blocks.iter().all(|it| document.table(it).is_none())
+    let blocks = document.own(own);
+    let mut others: Vec<&Block> = blocks.iter().collect();
+    others.retain(|block| document.table(block).is_none());
+    let has_figures = others.iter().any(|block| {
+        let mut lines = document.source.lines(block.range());
+        lines.any(|(_, line)| table::is_rule(line))
+    });
+    let is_prose = own.level > 1 && !others.is_empty() && others.len() == blocks.len();
+    is_work && !own.describes() && (has_figures || is_prose)
 }

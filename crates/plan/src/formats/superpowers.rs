@@ -76,10 +76,8 @@ fn claims(document: &Document<'_, '_>) -> Claim {
 }
 
 fn names_skill(document: &Document<'_, '_>, block: &Block) -> bool {
-    let Some(text) = document.quote(block) else {
-        return false;
-    };
-    SKILLS.iter().any(|skill| text.contains(skill))
+    let names = |text: &str| SKILLS.iter().any(|skill| text.contains(skill));
+    document.quote(block).is_some_and(names)
 }
 
 /// Reports whether a heading is that of a task: `Task N`, or another word with a number above

@@ -332,11 +332,20 @@ fn have_lists_above_boxes(document: &Document<'_, '_>) -> bool {
     let has_list = |it: &&Heading| {
         document.holds_boxes(it)
             && document.first_box_below(it).is_none()
-            && numbered_lists::has_one_right_below(document, it)
+            && holds_list(document, it)
     };
     all_series(document)
         .iter()
         .any(|series| series.iter().filter(|it| has_list(it)).count() > 1)
+}
+
+/// Reports whether a numbered list stands right below a heading, or below one in its section that
+/// speaks of work, but holds no boxes.
+fn holds_list(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let mut inner = document.headings_in(heading).iter();
+    let is_work = |it: &Heading| section::lists_work(&it.title) && !document.holds_boxes(it);
+    numbered_lists::has_one_right_below(document, heading)
+        || inner.any(|it| is_work(it) && numbered_lists::has_one_right_below(document, it))
 }
 
 /// Returns the sections of a series that have no work though others have, and are to be done.

@@ -165,7 +165,14 @@ fn the_table_of_a_report_is_asked_about() {
     let plan = format!("# Box\n\n## Phase 1\n\n{rows}\n## Notes\n\n- Ann helps.\n");
     let report =
         format!("# Review of the box\n\n## Findings\n\nIt leaks.\n\n## Follow-up\n\n{rows}");
-    require(&[(&plan, "status-table 2"), (&report, "table 2 | whole 1")]);
+    let figures = format!(
+        "# Review of the box\n\n| Side | Leak |\n|---|---|\n| left | 3 |\n\n## Follow-up\n\n{rows}"
+    );
+    require(&[
+        (&plan, "status-table 2"),
+        (&report, "table 2 | whole 1"),
+        (&figures, "table 2 | whole 1"),
+    ]);
 }
 
 #[test]

@@ -108,6 +108,11 @@ fn boxes_that_are_only_a_part_of_the_work_are_asked_about() {
             "headings 2 | boxes 2 | whole 1",
         ),
         (
+            "# P\n\n## Phase 1\n\n### Deliverables\n\n- [ ] a box\n\n### Key tasks\n\n1. Cut\n2. Glue\n\n\
+             ## Phase 2\n\n### Deliverables\n\n- [ ] a parcel\n\n### Key tasks\n\n1. Pack\n2. Send\n",
+            "headings 2 | boxes 2 | whole 1",
+        ),
+        (
             "# Plan\n\n## Parts\n\n### 1. Saw\n\nSharp.\n\n### 2. Glue\n\nWet.\n\n## Phase 1\n\n\
              ### Deliverables\n\n- [ ] a box\n\n### Key Tasks\n\n1. Cut\n2. Glue\n\n## Phase 2\n\n\
              ### Deliverables\n\n- [ ] a parcel\n\n### Key Tasks\n\n1. Pack\n2. Send\n",

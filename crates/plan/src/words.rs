@@ -76,13 +76,11 @@ pub(crate) const CHECKS_AT_END: &[&str] = &["criteria", "checkpoints", "legend"]
 /// The word of a heading of a bug report that says how to see the bug.
 pub(crate) const REPRODUCE: &str = "reproduce";
 /// A heading of which one of these is a word is one of checks alone, or beside a word that says
-/// what is checked: one of [`CHECKED`], of [`CHECKS`] or of [`OF_PERSON`].
+/// what is checked: one of [`CHECKED`], [`DELIVERED`], [`CHECKS`] or [`OF_PERSON`].
 pub(crate) const CHECKLIST: &[&str] = &["checklist", "check", "gate"];
-#[rustfmt::skip]
-pub(crate) const CHECKED: &[&str] = &[
-    "release", "quality", "final", "commit", "merge", "pr", "deployment", "launch", "execution",
-    "constitution",
-];
+pub(crate) const CHECKED: &[&str] = &["quality", "commit", "merge", "pr", "constitution"];
+/// What is delivered may also be the work of a whole document: `# Launch checklist`.
+pub(crate) const DELIVERED: &[&str] = &["release", "final", "deployment", "launch", "execution"];
 
 /// Words of a heading below which a list is work.
 #[rustfmt::skip]

@@ -286,13 +286,13 @@ fn is_checklist(heading: &str) -> bool {
     let mut others = heading.split(' ');
     let count = others.clone().count();
     others.any(|word| is_any_of(word, words::CHECKLIST))
-        && (count == 1 || says_what_is_checked(heading))
+        && (count == 1 || names_checked(heading) || has_any(heading, words::DELIVERED))
 }
 
 /// Reports whether the title of a document names checks, rather than calling it a checklist alone.
 pub(crate) fn names_checks(title: &str) -> bool {
     let heading = plain(&title.to_lowercase());
-    heading.contains(' ') && is_checklist(&heading) && !names_work(&heading)
+    is_checklist(&heading) && names_checked(&heading) && !names_work(&heading)
 }
 
 /// Reports whether a text says of what stands below it that it is gone through again and again:
@@ -300,13 +300,20 @@ pub(crate) fn names_checks(title: &str) -> bool {
 pub(crate) fn recurs(text: &str) -> bool {
     let lower = text.to_lowercase();
     words(&lower).windows(3).any(|words| match words {
-        ["before", "each" | "every", what] => is_any_of(what, words::CHECKED),
+        ["before", "each" | "every", what] => {
+            is_any_of(what, words::CHECKED) || is_any_of(what, words::DELIVERED)
+        }
         _ => false,
     })
 }
 
-fn says_what_is_checked(heading: &str) -> bool {
-    let known = [words::CHECKED, words::CHECKS, words::OF_PERSON].concat();
+fn names_checked(heading: &str) -> bool {
+    let known = [words::CHECKED, words::CHECKS, words::OF_PERSON];
+    known.iter().any(|known| has_any(heading, known))
+}
+
+/// Reports whether a heading has the first word of one of these.
+fn has_any(heading: &str, known: &[&str]) -> bool {
     let mut firsts = known.iter().filter_map(|name| name.split(' ').next());
     firsts.any(|first| !words::CHECKLIST.contains(&first) && has_word(heading, first))
 }

@@ -492,6 +492,11 @@ fn a_list_that_is_gone_through_again_and_again_is_no_plan() {
     assert!(asked(&format!(
         "# Quality\n\nRead it before each commit.\n\n{boxes}"
     )));
+    assert!(asked(&format!("# Validation checklist\n\n{boxes}")));
+    assert!(asked(&format!(
+        "# Shop\n\nBefore every release:\n\n{boxes}"
+    )));
+    assert!(!asked(&format!("# Launch checklist\n\n{boxes}")));
     assert!(!asked(&format!("# Launch\n\nWe commit often.\n\n{boxes}")));
     assert!(!asked(&format!(
         "# Release implementation checklist\n\n{boxes}"

@@ -80,7 +80,7 @@ impl<'a> Import<'a> {
     /// Brings a commit, or what a tag stands for, with everything that it names; returns the
     /// commit.
     pub(super) fn commit(&mut self, id: Oid) -> Result<Oid, NotBrought> {
-        self.bring(Part { id, kind: None })?;
+        self.bring(&Part { id, kind: None })?;
         let object = self
             .synced
             .find_object(id, None)
@@ -93,7 +93,7 @@ impl<'a> Import<'a> {
 
     /// Brings the content of a file.
     pub(super) fn content(&mut self, id: Oid) -> Result<(), NotBrought> {
-        self.bring(Part {
+        self.bring(&Part {
             id,
             kind: Some(ObjectType::Blob),
         })
@@ -107,8 +107,8 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    fn bring(&mut self, part: Part) -> Result<(), NotBrought> {
-        let mut open: Vec<Open> = self.open(&part)?.into_iter().collect();
+    fn bring(&mut self, part: &Part) -> Result<(), NotBrought> {
+        let mut open: Vec<Open> = self.open(part)?.into_iter().collect();
         while let Some(last) = open.last_mut() {
             if let Some(part) = last.parts.pop() {
                 open.extend(self.open(&part)?);

@@ -9,7 +9,7 @@ use orchestrate_core::{Oid, RunId, TaskId};
 use orchestrate_git::own_refs::{HEAD, OwnRefs, SELECTED};
 use orchestrate_git::{AgentsGit, CommitSpec, Identities, Identity, OurSide, Repo, Worktree};
 
-use crate::support::{Fixture, make_pipe, read, write_files, write_program};
+use crate::support::{Fixture, git_in, make_pipe, read, write_files, write_program};
 
 /// An agent with a worktree and a git of its own.
 struct Agent {
@@ -225,9 +225,7 @@ fn what_our_tools_do_is_seen_in_the_agents_git() {
     agent.sync();
     // A commit of the tool's, of all files.
     let tree = repo.store().current_tree(&agent.worktree).unwrap();
-    let made = repo
-        .commit(&agent.spec(tree.clone(), vec![tip.clone()]))
-        .unwrap();
+    let made = repo.commit(&agent.spec(tree, vec![tip.clone()])).unwrap();
     let branch = "refs/heads/orchestrate/r-test01/T1";
     repo.advance(branch, Some(&tip), &made).unwrap();
     // A name, a stash, and a selection.
@@ -395,211 +393,217 @@ fn replace(path: &Path, with: impl FnOnce(&Path)) {
     with(path);
 }
 
+/// What is planted, and what plants it.
+type Attack = (&'static str, fn(&Agent));
+
+const ATTACKS: [Attack; 16] = [
+    ("a configuration that names programs", |agent| {
+        let planted = agent.fixture.planted();
+        let planted = planted.display();
+        let config = format!(
+            "[core]\n\tfsmonitor = {planted}\n\thooksPath = {}\n\tsshCommand = {planted}\n\
+                 \tworktree = /\n\tpager = {planted}\n[filter \"x\"]\n\tclean = {planted}\n\
+                 \tsmudge = {planted}\n",
+            agent.fixture.path().display()
+        );
+        std::fs::write(agent.git_dir().join("config"), config).unwrap();
+        agent.write(&[(".gitattributes", "* filter=x\n")]);
+        let hooks = agent.git_dir().join("hooks");
+        for hook in ["pre-commit", "post-checkout", "reference-transaction"] {
+            std::fs::copy(agent.fixture.planted(), hooks.join(hook)).unwrap();
+        }
+    }),
+    ("links in the place of refs", |agent| {
+        let users = agent.fixture.project().join(".git/refs/heads/main");
+        let heads = agent.git_dir().join("refs/heads");
+        symlink(&users, heads.join("link")).unwrap();
+        symlink("/", heads.join("folder")).unwrap();
+        replace(&agent.git_dir().join("MERGE_HEAD"), |path| {
+            symlink(&users, path).unwrap();
+        });
+    }),
+    ("pipes in the place of files", |agent| {
+        for name in [
+            "index",
+            "packed-refs",
+            "refs/heads/pipe",
+            "logs/refs/stash",
+            "refs/stash",
+        ] {
+            let path = agent.git_dir().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            replace(&path, make_pipe);
+        }
+    }),
+    ("refs in a circle, and outside", |agent| {
+        let refs = [
+            ("refs/heads/a", "ref: refs/heads/b\n"),
+            ("refs/heads/b", "ref: refs/heads/a\n"),
+            ("HEAD", "ref: refs/heads/a\n"),
+        ];
+        for (name, content) in refs {
+            std::fs::write(agent.git_dir().join(name), content).unwrap();
+        }
+    }),
+    ("a HEAD that leads out", |agent| {
+        let head = "ref: refs/heads/../../../../../../project/.git/refs/heads/main\n";
+        std::fs::write(agent.git_dir().join("HEAD"), head).unwrap();
+    }),
+    ("names that no ref has", |agent| {
+        let tip = agent.tip();
+        let names = [
+            "refs/heads/../../x",
+            "refs/heads/a..b",
+            "refs/heads/x.lock",
+            "refs/heads/\u{1b}[31m",
+            "refs/heads/orchestrate/r-test01/T2",
+            "refs/orchestrate/keep/r-test01/T2/head",
+            "HEAD",
+            "config",
+        ];
+        let lines = names.map(|name| format!("{tip} {name}\n"));
+        std::fs::write(agent.git_dir().join("packed-refs"), lines.concat()).unwrap();
+    }),
+    ("many refs", |agent| {
+        let tip = agent.tip();
+        let lines: String = (0..25_000)
+            .map(|at| format!("{tip} refs/heads/many/{at}\n"))
+            .collect();
+        std::fs::write(agent.git_dir().join("packed-refs"), lines).unwrap();
+    }),
+    ("objects of another repository", |agent| {
+        let other = agent.fixture.path().join("other");
+        write_files(&other, &[("secret", "not shown\n")]);
+        git_in(&other, &["init", "-q"]);
+        git_in(&other, &["add", "-A"]);
+        git_in(&other, &["commit", "-q", "-m", "secret"]);
+        let commit = git_in(&other, &["rev-parse", "HEAD"]);
+        let objects = other.join(".git/objects");
+        let alternates = agent.git_dir().join("objects/info/alternates");
+        std::fs::write(alternates, format!("{}\n", objects.display())).unwrap();
+        let line = format!("{commit}\n");
+        std::fs::write(agent.git_dir().join("refs/heads/stolen"), line).unwrap();
+        // The same by a link to a single object.
+        let from = loose(&other.join(".git"), &commit);
+        let to = loose(&agent.git_dir(), &commit);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        symlink(from, to).unwrap();
+    }),
+    ("an object with another one's content", |agent| {
+        let one = plant(agent, "blob", b"one");
+        let two = plant(agent, "blob", b"two");
+        replace(&loose(&agent.git_dir(), &two), |path| {
+            std::fs::copy(loose(&agent.git_dir(), &one), path).unwrap();
+        });
+        let tree = agent.git_with("100644 blob", &two, "file");
+        let commit = agent.git(&["commit-tree", "-m", "x", &tree]);
+        agent.git(&["update-ref", "refs/heads/bad", &commit]);
+    }),
+    ("a tree with a file of git's own", |agent| {
+        let blob = plant(agent, "blob", b"gitdir: /elsewhere");
+        let id = (0..40)
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&blob[at..at + 2], 16).unwrap());
+        let id: Vec<u8> = id.collect();
+        let tree = plant(agent, "tree", &[b"100644 .git\0", id.as_slice()].concat());
+        let tip = agent.tip();
+        let who = "author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n";
+        let commit = format!("tree {tree}\nparent {tip}\n{who}");
+        let commit = plant(agent, "commit", commit.as_bytes());
+        std::fs::write(
+            agent.git_dir().join("refs/heads/bad"),
+            format!("{commit}\n"),
+        )
+        .unwrap();
+    }),
+    ("a history that is not there", |agent| {
+        let tree = agent.repo.tree_of(&agent.tip()).unwrap();
+        let who = "author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n";
+        let parent = "1".repeat(40);
+        let commit = format!("tree {tree}\nparent {parent}\n{who}");
+        let commit = plant(agent, "commit", commit.as_bytes());
+        std::fs::write(agent.git_dir().join("HEAD"), format!("{commit}\n")).unwrap();
+    }),
+    ("an object that grows", |agent| {
+        let bomb = vec![0; 70 << 20];
+        let blob = plant(agent, "blob", &bomb);
+        let tree = agent.git_with("100644 blob", &blob, "bomb");
+        let commit = agent.git(&["commit-tree", "-m", "x", &tree]);
+        agent.git(&["update-ref", "refs/heads/bad", &commit]);
+    }),
+    ("packs that are none", |agent| {
+        let folder = agent.git_dir().join("objects/pack");
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+        index.extend([0xff; 256 * 4]);
+        std::fs::write(folder.join("pack-1.idx"), &index).unwrap();
+        std::fs::write(folder.join("pack-1.pack"), b"PACK").unwrap();
+        // One object, at a place that the pack does not have.
+        let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+        index.extend([0, 0, 0, 1].repeat(256));
+        index.extend([0; 20 + 4]);
+        index.extend([0x80, 0, 0, 0x7f]);
+        std::fs::write(folder.join("pack-2.idx"), &index).unwrap();
+        std::fs::write(folder.join("pack-2.pack"), b"PACK").unwrap();
+        symlink("/dev/zero", folder.join("pack-3.idx")).unwrap();
+        make_pipe(&folder.join("pack-4.idx"));
+        let wanted = format!("{}1\n", "0".repeat(39));
+        std::fs::write(agent.git_dir().join("refs/heads/bad"), wanted).unwrap();
+    }),
+    ("differences in a circle", |agent| {
+        // An object that is a difference to itself, by its id.
+        let id = [0x11; 20];
+        let mut pack = b"PACK\0\0\0\x02\0\0\0\x01".to_vec();
+        pack.push(7 << 4 | 5);
+        pack.extend(id);
+        pack.extend(b"x\x9c\x03\0\0\0\0\x01");
+        let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+        for first in 0..=255_u8 {
+            index.extend([0, 0, 0, u8::from(first >= 0x11)]);
+        }
+        index.extend(id);
+        index.extend([0; 4]);
+        index.extend([0, 0, 0, 12]);
+        let folder = agent.git_dir().join("objects/pack");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("pack-1.idx"), &index).unwrap();
+        std::fs::write(folder.join("pack-1.pack"), &pack).unwrap();
+        let line = format!("{}\n", "1".repeat(40));
+        std::fs::write(agent.git_dir().join("refs/heads/bad"), line).unwrap();
+    }),
+    ("an index that is none", |agent| {
+        let mut index = b"DIRC\0\0\0\x02\xff\xff\xff\xff".to_vec();
+        index.extend([0; 62]);
+        std::fs::write(agent.git_dir().join("index"), index).unwrap();
+    }),
+    ("an index with paths outside", |agent| {
+        let blob = plant(agent, "blob", b"x");
+        let git_dir = agent.git_dir();
+        let index = std::fs::read(git_dir.join("index")).unwrap();
+        agent.git(&[
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            "100644",
+            &blob,
+            "xx/yy/zz",
+        ]);
+        let mut index_now = std::fs::read(git_dir.join("index")).unwrap();
+        let at = index_now
+            .windows(8)
+            .position(|part| part == b"xx/yy/zz")
+            .unwrap();
+        index_now[at..at + 8].copy_from_slice(b"../../zz");
+        std::fs::write(git_dir.join("index"), index_now).unwrap();
+        assert!(!index.is_empty());
+    }),
+];
+
 /// Whatever an agent puts into its git directory: no program runs, nothing outside is read or
 /// written, nothing of the user's moves, and what it has committed before is held.
 #[test]
 fn a_crafted_git_directory_leads_nowhere() {
-    type Attack = (&'static str, fn(&Agent));
-    let attacks: [Attack; 16] = [
-        ("a configuration that names programs", |agent| {
-            let planted = agent.fixture.planted();
-            let planted = planted.display();
-            let config = format!(
-                "[core]\n\tfsmonitor = {planted}\n\thooksPath = {}\n\tsshCommand = {planted}\n\
-                 \tworktree = /\n\tpager = {planted}\n[filter \"x\"]\n\tclean = {planted}\n\
-                 \tsmudge = {planted}\n",
-                agent.fixture.path().display()
-            );
-            std::fs::write(agent.git_dir().join("config"), config).unwrap();
-            agent.write(&[(".gitattributes", "* filter=x\n")]);
-            let hooks = agent.git_dir().join("hooks");
-            for hook in ["pre-commit", "post-checkout", "reference-transaction"] {
-                std::fs::copy(agent.fixture.planted(), hooks.join(hook)).unwrap();
-            }
-        }),
-        ("links in the place of refs", |agent| {
-            let users = agent.fixture.project().join(".git/refs/heads/main");
-            let heads = agent.git_dir().join("refs/heads");
-            symlink(&users, heads.join("link")).unwrap();
-            symlink("/", heads.join("folder")).unwrap();
-            replace(&agent.git_dir().join("MERGE_HEAD"), |path| {
-                symlink(&users, path).unwrap();
-            });
-        }),
-        ("pipes in the place of files", |agent| {
-            for name in [
-                "index",
-                "packed-refs",
-                "refs/heads/pipe",
-                "logs/refs/stash",
-                "refs/stash",
-            ] {
-                let path = agent.git_dir().join(name);
-                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                replace(&path, make_pipe);
-            }
-        }),
-        ("refs in a circle, and outside", |agent| {
-            let refs = [
-                ("refs/heads/a", "ref: refs/heads/b\n"),
-                ("refs/heads/b", "ref: refs/heads/a\n"),
-                ("HEAD", "ref: refs/heads/a\n"),
-            ];
-            for (name, content) in refs {
-                std::fs::write(agent.git_dir().join(name), content).unwrap();
-            }
-        }),
-        ("a HEAD that leads out", |agent| {
-            let head = "ref: refs/heads/../../../../../../project/.git/refs/heads/main\n";
-            std::fs::write(agent.git_dir().join("HEAD"), head).unwrap();
-        }),
-        ("names that no ref has", |agent| {
-            let tip = agent.tip();
-            let names = [
-                "refs/heads/../../x",
-                "refs/heads/a..b",
-                "refs/heads/x.lock",
-                "refs/heads/\u{1b}[31m",
-                "refs/heads/orchestrate/r-test01/T2",
-                "refs/orchestrate/keep/r-test01/T2/head",
-                "HEAD",
-                "config",
-            ];
-            let lines = names.map(|name| format!("{tip} {name}\n"));
-            std::fs::write(agent.git_dir().join("packed-refs"), lines.concat()).unwrap();
-        }),
-        ("many refs", |agent| {
-            let tip = agent.tip();
-            let lines: String = (0..25_000)
-                .map(|at| format!("{tip} refs/heads/many/{at}\n"))
-                .collect();
-            std::fs::write(agent.git_dir().join("packed-refs"), lines).unwrap();
-        }),
-        ("objects of another repository", |agent| {
-            let other = Fixture::new(&[("secret", "not shown\n")]);
-            let commit = other.tip("HEAD");
-            let objects = other.project().join(".git/objects");
-            let alternates = agent.git_dir().join("objects/info/alternates");
-            std::fs::write(alternates, format!("{}\n", objects.display())).unwrap();
-            let line = format!("{commit}\n");
-            std::fs::write(agent.git_dir().join("refs/heads/stolen"), line).unwrap();
-            // The same by a link to a single object.
-            let from = loose(&other.project().join(".git"), commit.as_str());
-            let to = loose(&agent.git_dir(), commit.as_str());
-            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
-            symlink(from, to).unwrap();
-            std::mem::forget(other);
-        }),
-        ("an object with another one's content", |agent| {
-            let one = plant(agent, "blob", b"one");
-            let two = plant(agent, "blob", b"two");
-            replace(&loose(&agent.git_dir(), &two), |path| {
-                std::fs::copy(loose(&agent.git_dir(), &one), path).unwrap();
-            });
-            let tree = agent.git_with("100644 blob", &two, "file");
-            let commit = agent.git(&["commit-tree", "-m", "x", &tree]);
-            agent.git(&["update-ref", "refs/heads/bad", &commit]);
-        }),
-        ("a tree with a file of git's own", |agent| {
-            let blob = plant(agent, "blob", b"gitdir: /elsewhere");
-            let id = (0..40)
-                .step_by(2)
-                .map(|at| u8::from_str_radix(&blob[at..at + 2], 16).unwrap());
-            let id: Vec<u8> = id.collect();
-            let tree = plant(agent, "tree", &[b"100644 .git\0", id.as_slice()].concat());
-            let tip = agent.tip();
-            let who = "author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n";
-            let commit = format!("tree {tree}\nparent {tip}\n{who}");
-            let commit = plant(agent, "commit", commit.as_bytes());
-            std::fs::write(
-                agent.git_dir().join("refs/heads/bad"),
-                format!("{commit}\n"),
-            )
-            .unwrap();
-        }),
-        ("a history that is not there", |agent| {
-            let tree = agent.repo.tree_of(&agent.tip()).unwrap();
-            let who = "author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n";
-            let parent = "1".repeat(40);
-            let commit = format!("tree {tree}\nparent {parent}\n{who}");
-            let commit = plant(agent, "commit", commit.as_bytes());
-            std::fs::write(agent.git_dir().join("HEAD"), format!("{commit}\n")).unwrap();
-        }),
-        ("an object that grows", |agent| {
-            let bomb = vec![0; 70 << 20];
-            let blob = plant(agent, "blob", &bomb);
-            let tree = agent.git_with("100644 blob", &blob, "bomb");
-            let commit = agent.git(&["commit-tree", "-m", "x", &tree]);
-            agent.git(&["update-ref", "refs/heads/bad", &commit]);
-        }),
-        ("packs that are none", |agent| {
-            let folder = agent.git_dir().join("objects/pack");
-            std::fs::create_dir_all(&folder).unwrap();
-            let mut index = b"\xfftOc\0\0\0\x02".to_vec();
-            index.extend([0xff; 256 * 4]);
-            std::fs::write(folder.join("pack-1.idx"), &index).unwrap();
-            std::fs::write(folder.join("pack-1.pack"), b"PACK").unwrap();
-            // One object, at a place that the pack does not have.
-            let mut index = b"\xfftOc\0\0\0\x02".to_vec();
-            index.extend([0, 0, 0, 1].repeat(256));
-            index.extend([0; 20 + 4]);
-            index.extend([0x80, 0, 0, 0x7f]);
-            std::fs::write(folder.join("pack-2.idx"), &index).unwrap();
-            std::fs::write(folder.join("pack-2.pack"), b"PACK").unwrap();
-            symlink("/dev/zero", folder.join("pack-3.idx")).unwrap();
-            make_pipe(&folder.join("pack-4.idx"));
-            let wanted = format!("{}1\n", "0".repeat(39));
-            std::fs::write(agent.git_dir().join("refs/heads/bad"), wanted).unwrap();
-        }),
-        ("differences in a circle", |agent| {
-            // An object that is a difference to itself, by its id.
-            let id = [0x11; 20];
-            let mut pack = b"PACK\0\0\0\x02\0\0\0\x01".to_vec();
-            pack.push(7 << 4 | 5);
-            pack.extend(id);
-            pack.extend(b"x\x9c\x03\0\0\0\0\x01");
-            let mut index = b"\xfftOc\0\0\0\x02".to_vec();
-            for first in 0..=255_u8 {
-                index.extend([0, 0, 0, u8::from(first >= 0x11)]);
-            }
-            index.extend(id);
-            index.extend([0; 4]);
-            index.extend([0, 0, 0, 12]);
-            let folder = agent.git_dir().join("objects/pack");
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join("pack-1.idx"), &index).unwrap();
-            std::fs::write(folder.join("pack-1.pack"), &pack).unwrap();
-            let line = format!("{}\n", "1".repeat(40));
-            std::fs::write(agent.git_dir().join("refs/heads/bad"), line).unwrap();
-        }),
-        ("an index that is none", |agent| {
-            let mut index = b"DIRC\0\0\0\x02\xff\xff\xff\xff".to_vec();
-            index.extend([0; 62]);
-            std::fs::write(agent.git_dir().join("index"), index).unwrap();
-        }),
-        ("an index with paths outside", |agent| {
-            let blob = plant(agent, "blob", b"x");
-            let git_dir = agent.git_dir();
-            let index = std::fs::read(git_dir.join("index")).unwrap();
-            agent.git(&[
-                "update-index",
-                "--add",
-                "--cacheinfo",
-                "100644",
-                &blob,
-                "xx/yy/zz",
-            ]);
-            let mut index_now = std::fs::read(git_dir.join("index")).unwrap();
-            let at = index_now
-                .windows(8)
-                .position(|part| part == b"xx/yy/zz")
-                .unwrap();
-            index_now[at..at + 8].copy_from_slice(b"../../zz");
-            std::fs::write(git_dir.join("index"), index_now).unwrap();
-            assert!(!index.is_empty());
-        }),
-    ];
-    for (name, attack) in attacks {
+    for (name, attack) in ATTACKS {
         let agent = Agent::new();
         let held = agent.commit("held", "1\n");
         agent.git(&["branch", "held"]);
@@ -641,7 +645,7 @@ fn a_crafted_git_directory_leads_nowhere() {
     }
     // The control: git itself runs what is planted.
     let agent = Agent::new();
-    let (_, plant_programs) = attacks[0];
+    let (_, plant_programs) = ATTACKS[0];
     plant_programs(&agent);
     agent.run(&["status"]);
     assert!(agent.fixture.canary().exists());

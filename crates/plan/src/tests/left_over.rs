@@ -108,8 +108,9 @@ fn boxes_that_are_only_a_part_of_the_work_are_asked_about() {
             "headings 2 | boxes 2 | whole 1",
         ),
         (
-            "# P\n\n## Phase 1\n\n### Deliverables\n\n- [ ] a box\n\n### Key tasks\n\n1. Cut\n2. Glue\n\n\
-             ## Phase 2\n\n### Deliverables\n\n- [ ] a parcel\n\n### Key tasks\n\n1. Pack\n2. Send\n",
+            "# P\n\n## Phase 1\n\n### Deliverables\n\n- [ ] a box\n\n### Key tasks\n\n\
+             1. Cut\n2. Glue\n\n## Phase 2\n\n### Deliverables\n\n- [ ] a parcel\n\n\
+             ### Key tasks\n\n1. Pack\n2. Send\n",
             "headings 2 | boxes 2 | whole 1",
         ),
         (

@@ -327,6 +327,19 @@ pub(crate) fn write(
     })
 }
 
+/// Writes a file like [`write`], accessible to its user alone.
+pub(crate) fn write_private(
+    folder: impl AsFd,
+    name: &[u8],
+    bytes: &[u8],
+    executable: bool,
+) -> Result<(), Errno> {
+    let mode = if executable { 0o700 } else { 0o600 };
+    write_with(folder, name, mode, |file| {
+        file.write_all(bytes).map_err(|error| errno(&error))
+    })
+}
+
 /// Copies a regular file from one open folder to another, atomically, together with its time of
 /// modification, replacing an existing entry. The copy shares its blocks if the file system
 /// supports that.

@@ -201,5 +201,5 @@ pub(super) fn put(
     let (folder, file) = openat::split(name);
     let failed = GitError::errno("write", shown.join(OsStr::from_bytes(name)));
     let folder = openat::make_folder(git_dir, folder).map_err(&failed)?;
-    openat::write(&folder, file, bytes, false).map_err(&failed)
+    openat::write_private(&folder, file, bytes, false).map_err(&failed)
 }

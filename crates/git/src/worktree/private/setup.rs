@@ -47,7 +47,7 @@ impl Worktrees<'_> {
         let names = openat::list(&hooks).map_err(GitError::errno("list", from.path()))?;
         for (name, _) in names.iter().take(MOST_HOOKS) {
             if let Some(bytes) = plain(&hooks, name) {
-                openat::write(&folder, name, &bytes, true).map_err(&failed)?;
+                openat::write_private(&folder, name, &bytes, true).map_err(&failed)?;
             }
         }
         Ok(())

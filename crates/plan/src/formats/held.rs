@@ -45,8 +45,8 @@ fn note_goes_on(before: &Draft, draft: &Draft, findings: &mut Findings) {
     }
     let message = "this does not wait for the task before it, which is work of a person";
     let found = Pending::new(draft.at, FindingCode::NeverMerged, &draft.title, message);
-    findings
-        .warn(found.suggest("write `(depends: …)` with the id of that task to have this one wait"));
+    let advice = "write `(depends: …)` with the id of that task to have this one wait";
+    findings.warn(found.suggest(advice));
 }
 
 /// Describes a status of what is not run.

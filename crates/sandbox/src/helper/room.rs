@@ -195,10 +195,8 @@ mod tests {
     #[test]
     fn a_port_that_is_held_is_found() {
         let table = |inuse, held| {
-            format!(
-                "sockets: used 7\nTCP: inuse {inuse} orphan 3 tw {held} alloc 9 mem 1\nUDP: inuse 2 \
-                 mem 0\n"
-            )
+            let tcp = format!("TCP: inuse {inuse} orphan 3 tw {held} alloc 9 mem 1");
+            format!("sockets: used 7\n{tcp}\nUDP: inuse 2 mem 0\n")
         };
         assert!(!leaves_sockets(&table(0, 0)));
         assert!(leaves_sockets(&table(1, 0)));

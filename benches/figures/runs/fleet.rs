@@ -67,7 +67,7 @@ fn command(place: Place) -> Result<Figure, Failed> {
 
 fn shell_turn() -> Result<Figure, Failed> {
     let (few, many) = (Worker::running(FEW_TURNS)?, Worker::running(MANY_TURNS)?);
-    turn("a shell turn, beyond its commits", 5.0, [few, many])
+    turn("a shell turn, beyond its commits", 5.0, &[few, many])
 }
 
 fn reading_turn() -> Result<Figure, Failed> {
@@ -75,12 +75,12 @@ fn reading_turn() -> Result<Figure, Failed> {
     turn(
         "a turn with one in-process call, beyond its commits",
         1.5,
-        [few, many],
+        &[few, many],
     )
 }
 
 /// Measures a turn by the difference of two agents, whose servers these are.
-fn turn(name: &'static str, limit: f64, servers: [Worker; 2]) -> Result<Figure, Failed> {
+fn turn(name: &'static str, limit: f64, servers: &[Worker; 2]) -> Result<Figure, Failed> {
     let [few, many] = servers.each_ref().map(Worker::base_url);
     let costs = costs_of(SAMPLES, &["turns", &few, &many])?;
     let (turn, commits) = (costs.of("turn_ms")?, costs.of("commits_ms")?);

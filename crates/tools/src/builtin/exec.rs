@@ -406,7 +406,7 @@ mod tests {
         for (command, expected) in table {
             let advice = git_advice(command, &all);
             assert_eq!(advice.is_some(), expected.is_some(), "{command}");
-            let advice = advice.unwrap_or(String::new());
+            let advice = advice.unwrap_or_default();
             assert!(advice.contains(expected.unwrap_or("")), "{advice}");
         }
         let advice = git_advice("git push", &BTreeSet::new()).unwrap();

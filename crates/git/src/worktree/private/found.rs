@@ -13,6 +13,7 @@ use rustix::fs::FileType;
 
 use crate::files::index_entry::{EXECUTABLE, GITLINK, LINK, REGULAR};
 use crate::files::openat;
+use crate::worktree::private::import::DEEPEST;
 use crate::worktree::private::objects::ID;
 use crate::worktree::private::shown_refs::{PACKED, REFS};
 
@@ -196,6 +197,9 @@ fn stashes(git_dir: &OwnedFd, newest: Option<Oid>) -> Vec<Oid> {
     stashes
 }
 
+/// The longest path of a file.
+const LONGEST_PATH: usize = 4096;
+
 /// Reads an index of the versions 2 and 3, which git writes unless it is told otherwise.
 fn staged(index: &[u8]) -> Option<Staged> {
     let heading = index.get(..HEADING)?;
@@ -222,6 +226,10 @@ fn staged(index: &[u8]) -> Option<Staged> {
             return None;
         }
         let path = rest.get(..length)?.to_vec();
+        let depth = path.iter().filter(|byte| **byte == b'/').count();
+        if length > LONGEST_PATH || depth >= DEEPEST {
+            return None;
+        }
         if flags & SIDE != 0 {
             staged.conflicts.insert(path);
         } else if !matches!(mode, REGULAR | EXECUTABLE | LINK | GITLINK) {

@@ -134,12 +134,13 @@ impl PrivateObjects {
             Ok(None) => return Err(Unreadable::TooLarge),
             Err(_) => return Ok(None),
         };
-        let mut inflated = ZlibDecoder::new(packed.as_slice()).take(MOST_OBJECT + HEAD as u64);
+        let most = MOST_OBJECT.min(self.bytes_left) + HEAD as u64;
+        let mut inflated = ZlibDecoder::new(packed.as_slice()).take(most);
         let mut bytes = Vec::new();
-        inflated
-            .read_to_end(&mut bytes)
-            .map_err(|_| Unreadable::Corrupt)?;
+        let read = inflated.read_to_end(&mut bytes);
+        // What is damaged has been made, too.
         self.take(bytes.len() as u64)?;
+        read.map_err(|_| Unreadable::Corrupt)?;
         let end = bytes
             .iter()
             .take(HEAD)
@@ -175,8 +176,9 @@ impl PrivateObjects {
             }
             let found = self.packs.get(pack).ok_or(Unreadable::Missing)?;
             let entry = found.entry(offset)?;
+            self.take(entry.length as u64)?;
+            let found = self.packs.get(pack).ok_or(Unreadable::Missing)?;
             let bytes = found.inflate(&entry)?;
-            self.take(bytes.len() as u64)?;
             held += bytes.len() as u64;
             if held > MOST_OBJECT {
                 return Err(Unreadable::TooLarge);

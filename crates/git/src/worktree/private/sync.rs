@@ -101,6 +101,7 @@ struct Sync<'a> {
 }
 
 /// What was brought of an agent's git.
+#[derive(Clone)]
 struct Brought {
     head: Oid,
     /// What its names stand for there.
@@ -200,7 +201,19 @@ impl Worktrees<'_> {
             brought.names.clear();
             sync.before = Synced::default();
         }
-        let head = sync.write(&found, brought, is_new)?;
+        let head = match sync.write(&found, brought.clone(), is_new) {
+            Ok(head) => head,
+            // The agent may have made it one that cannot be written.
+            Err(cause) => {
+                let made = "it could not be written, and was made again at your branch's tip";
+                sync.notes.push(format!("{made}: {cause}"));
+                self.renew_git(worktree)?;
+                found = Found::default();
+                brought.names.clear();
+                sync.before = Synced::default();
+                sync.write(&found, brought, true)?
+            }
+        };
         let on = match found.on {
             Some(on) => Some(on),
             None if is_new => worktree.branch().map(|own| branch_ref(own).into_bytes()),
@@ -208,7 +221,7 @@ impl Worktrees<'_> {
         };
         let branch = on.and_then(|on| Some(on.strip_prefix(b"refs/heads/")?.to_vec()));
         let conflicts = match &found.staged {
-            Some(staged) => marked(worktree, &staged.conflicts)?,
+            Some(staged) => marked(worktree, &staged.conflicts),
             None => Vec::new(),
         };
         Ok(AgentsGit {
@@ -379,7 +392,16 @@ impl Sync<'_> {
                 own.take_off(repo, entry)?;
             }
         }
-        for id in found.stashes.iter().filter(|id| !held.contains(id)) {
+        let new: Vec<&Oid> = found
+            .stashes
+            .iter()
+            .filter(|id| !held.contains(id))
+            .collect();
+        let left = new.len().saturating_sub(MOST_NAMES);
+        if left > 0 {
+            self.note(format!("{left} of the oldest stashes were not taken over"));
+        }
+        for id in new.into_iter().skip(left) {
             if let Some(commit) = self.commit(import, *id, "a stash")? {
                 own.push(repo, &ours(commit))?;
             }
@@ -626,17 +648,18 @@ impl Sync<'_> {
 }
 
 /// Returns those of the files that have markers of conflicts.
-fn marked(worktree: &Worktree, paths: &BTreeSet<Vec<u8>>) -> Result<Vec<InConflict>, GitError> {
+fn marked(worktree: &Worktree, paths: &BTreeSet<Vec<u8>>) -> Vec<InConflict> {
     let mut marked = Vec::new();
     for path in paths.iter().take(NAMED) {
-        let content = conflicts::content(worktree, path)?;
+        // A path that cannot be opened has no markers: the agent's index may name any.
+        let content = conflicts::content(worktree, path).unwrap_or(None);
         let line = content.and_then(|bytes| conflicts::first_marker(&bytes, &[]));
         marked.extend(line.map(|line| InConflict {
             path: openat::path_of(path),
             line,
         }));
     }
-    Ok(marked)
+    marked
 }
 
 /// Returns the tree that is staged, if it is not the one of this commit.

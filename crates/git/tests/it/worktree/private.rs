@@ -396,7 +396,7 @@ fn replace(path: &Path, with: impl FnOnce(&Path)) {
 /// What is planted, and what plants it.
 type Attack = (&'static str, fn(&Agent));
 
-const ATTACKS: [Attack; 16] = [
+const ATTACKS: [Attack; 21] = [
     ("a configuration that names programs", |agent| {
         let planted = agent.fixture.planted();
         let planted = planted.display();
@@ -597,7 +597,50 @@ const ATTACKS: [Attack; 16] = [
         std::fs::write(git_dir.join("index"), index_now).unwrap();
         assert!(!index.is_empty());
     }),
+    ("folders in each other without end", |agent| {
+        let blob = plant(agent, "blob", b"x");
+        let path = format!("{}file", "d/".repeat(400));
+        let entry = format!("100644,{blob},{path}");
+        agent.git(&["update-index", "--add", "--cacheinfo", &entry]);
+        // What is staged is not taken, nor what it is committed as.
+        bad_commit(agent, &agent.git(&["write-tree"]), "");
+    }),
+    ("a parent that is a file of the repository", |agent| {
+        let file = agent.git(&["rev-parse", "HEAD:a"]);
+        let tree = agent.git(&["rev-parse", "HEAD^{tree}"]);
+        bad_commit(agent, &tree, &format!("parent {file}\n"));
+    }),
+    ("an ancestor without an address", |agent| {
+        let tree = agent.git(&["rev-parse", "HEAD^{tree}"]);
+        let unsigned = format!("tree {tree}\nauthor x\ncommitter x\n\nx\n");
+        let unsigned = plant(agent, "commit", unsigned.as_bytes());
+        bad_commit(agent, &tree, &format!("parent {unsigned}\n"));
+    }),
+    ("a folder out of order", |agent| {
+        let blob = plant(agent, "blob", b"x");
+        let id: Vec<u8> = (0..20)
+            .map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).unwrap())
+            .collect();
+        let entry = |name: &str| [format!("100644 {name}\0").as_bytes(), &id].concat();
+        let tree = plant(agent, "tree", &[entry("b"), entry("a")].concat());
+        bad_commit(agent, &tree, "");
+    }),
+    ("folders where files are written", |agent| {
+        for name in ["HEAD", "index", "config", "packed-refs"] {
+            let place = agent.git_dir().join(format!(".{name}.orchestrate-tmp"));
+            std::fs::create_dir_all(place.join("full")).unwrap();
+        }
+    }),
 ];
+
+/// Makes `refs/heads/bad` a commit of a tree, with more lines in its heading.
+fn bad_commit(agent: &Agent, tree: &str, more: &str) {
+    let who = "x <x@example.org> 1 +0000";
+    let commit = format!("tree {tree}\n{more}author {who}\ncommitter {who}\n\nbad\n");
+    let commit = plant(agent, "commit", commit.as_bytes());
+    let bad = agent.git_dir().join("refs/heads/bad");
+    std::fs::write(bad, format!("{commit}\n")).unwrap();
+}
 
 /// Whatever an agent puts into its git directory: no program runs, nothing outside is read or
 /// written, nothing of the user's moves, and what it has committed before is held.

@@ -78,12 +78,15 @@ pub(crate) fn run(
     cancels: &[&Cancel],
     mut proxy: Option<ListenerSink>,
 ) -> Result<Finished, SandboxError> {
-    let mut tries = 1;
+    let (mut tries, mut tier) = (1, tier.clone());
     loop {
-        match run_once(tier, job, cancels, &mut proxy) {
+        match run_once(&tier, job, cancels, &mut proxy) {
             // The job's program has not run.
             Err(SandboxError::TierUnusable { .. }) if tries < START_TRIES => tries += 1,
-            Ok(Ended::NoRoom(why)) => room::note_failure(why),
+            Ok(Ended::NoRoom(why)) => {
+                room::note_failure(why);
+                tier.rooms = None;
+            }
             Ok(Ended::Finished(finished)) => return Ok(finished),
             Err(error) => return Err(error),
         }

@@ -59,6 +59,8 @@ pub(crate) struct Arguments {
     all: Vec<Argument>,
     /// The paths of the host that are mounted.
     bound: Vec<PathBuf>,
+    /// The files of the host that others are mounted over.
+    covered: Vec<PathBuf>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -95,6 +97,7 @@ impl Arguments {
         let mut arguments = Self {
             all: Vec::new(),
             bound: Vec::new(),
+            covered: Vec::new(),
         };
         arguments.add([
             "--unshare-user",
@@ -221,7 +224,10 @@ impl Arguments {
             }
             Mounted::ReadOnly(source) => self.bind_at("--ro-bind-try", source, at),
             Mounted::File(bytes) if is_in_own_root => self.copy(at, Source::Bytes(bytes.clone())),
-            Mounted::File(bytes) => self.file(at, bytes),
+            Mounted::File(bytes) => {
+                self.covered.push(view.on_host(at));
+                self.file(at, bytes);
+            }
             Mounted::Folder if is_in_own_root => self.words([OsStr::new("--dir"), at.as_os_str()]),
             Mounted::Folder => {
                 self.words([
@@ -254,6 +260,12 @@ impl Arguments {
     /// Lists the paths of the host that are mounted.
     pub(crate) fn bound(&self) -> &[PathBuf] {
         &self.bound
+    }
+
+    /// Lists the files of the host that others are mounted over. If one is replaced, the kernel
+    /// takes away what is mounted over it.
+    pub(crate) fn covered(&self) -> &[PathBuf] {
+        &self.covered
     }
 
     /// Returns how many open files the start will need.
@@ -405,7 +417,10 @@ impl Arguments {
                 Content::File(bytes) if view.is_in_composed(&mask.path) => {
                     self.copy(&mask.path, Source::Bytes(bytes.clone()));
                 }
-                Content::File(bytes) => self.file(&mask.path, bytes),
+                Content::File(bytes) => {
+                    self.covered.push(mask.path.clone());
+                    self.file(&mask.path, bytes);
+                }
                 Content::ReadOnly => self.bind("--ro-bind", &mask.path),
                 Content::EmptyDir if view.is_in_composed(&mask.path) => {
                     self.words([OsStr::new("--dir"), mask.path.as_os_str()]);

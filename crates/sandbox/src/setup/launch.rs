@@ -16,15 +16,16 @@ use crate::environment::host::{self, RustHomes};
 use crate::environment::network;
 use crate::error::SandboxError;
 use crate::helper::helper_installed;
-use crate::helper::protocol::Spec;
+use crate::helper::protocol::{FreshFolder, Spec};
 use crate::job::{HostView, Job, Network, View};
 use crate::live_output::LiveOutput;
 use crate::setup::bubblewrap::{self, Arguments, Started, memory_file};
 use crate::setup::cgroups::{self, JobGroup};
 use crate::setup::fallback::{self, Scratch};
-use crate::setup::room::{self, ForSupervisor, InRoom, RoomOwner, Wanted};
+use crate::setup::room::{self, ForSupervisor, InRoom, NoStart, RoomOwner, Wanted};
 use crate::setup::start_helper::HelperStart;
 use crate::setup::view::Checked;
+use crate::sys;
 use crate::tier::{Confinement, Helper};
 
 /// A tier and the helper that it is started with.
@@ -150,21 +151,24 @@ fn start_supervisor(
         }
         Confinement::Fallback | Confinement::Unconfined => None,
     };
+    let folders = match tier.confinement {
+        Confinement::Full => bubblewrap::private_folders(view),
+        Confinement::Fallback | Confinement::Unconfined => Vec::new(),
+    };
     if let Some(rooms) = &tier.rooms
         && room::are_tried()
+        && can_be_renewed(&folders, view)
     {
         let wanted = Wanted {
             confinement: tier.confinement,
             arguments: arguments(Started::Room),
-            folders: match tier.confinement {
-                Confinement::Full => bubblewrap::private_folders(view),
-                Confinement::Fallback | Confinement::Unconfined => Vec::new(),
-            },
+            folders,
             helper: tier.helper.clone(),
         };
         match rooms.start(wanted, &given) {
             Ok(supervisor) => return Ok(Supervisor::InRoom(supervisor)),
-            Err(why) => room::note_failure(why),
+            Err(NoStart::NotStarted(why)) => room::note_failure(why),
+            Err(NoStart::Unknown(detail)) => return Err(SandboxError::Setup { detail }),
         }
     }
     let child = match arguments(Started::Supervisor) {
@@ -172,6 +176,16 @@ fn start_supervisor(
         None => start_of(given).alone(&tier.helper)?,
     };
     Ok(Supervisor::Started(child))
+}
+
+/// Reports whether each job of a room can have its own private folders: none lies in a folder that
+/// is mounted from the host, and the kernel keeps root from what a new `/proc` would show it.
+fn can_be_renewed(folders: &[FreshFolder], view: &Checked) -> bool {
+    let is_kept_out = !rustix::process::getuid().is_root() || sys::landlock_version() > 0;
+    is_kept_out
+        && !folders
+            .iter()
+            .any(|folder| view.is_in_mounted(&folder.path))
 }
 
 /// Returns the start of a job's own supervisor.

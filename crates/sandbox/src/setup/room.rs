@@ -4,21 +4,24 @@
 //! A room is used for a job only if bubblewrap would make the same one anew: with the same
 //! arguments, of the same files and folders of the host. A file that was replaced by another one is
 //! another file, since a room that has mounted it would go on to show the old one. So whoever
-//! starts a job never has to say that something has changed.
+//! starts a job never has to say that something has changed. Only the machine's settings, such as
+//! those below `/etc`, are as they were when the room was made.
 //!
 //! A room has one job at a time, so the kernel counts the processes of each job alone; a second one
 //! at the same time gets a second room. Rooms without a job are kept, but few of them in the whole
 //! process: an agent waits for its model most of the time, and making a room again costs about as
 //! much as starting one command in bubblewrap.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Signal;
 
@@ -36,6 +39,9 @@ const MOST_IDLE: usize = 16;
 const MOST_IDLE_OF_OWNER: usize = 2;
 /// How many failures in a row show that this machine has no rooms.
 const MOST_FAILURES: usize = 3;
+/// How long a room may take to answer, which takes milliseconds: no job is started in one that
+/// hangs, such as on a file system whose server is gone.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The maximum size of an answer: a word, or an error.
 const MOST_ANSWERED: usize = 4 << 10;
 
@@ -108,6 +114,9 @@ struct Identity {
     arguments: Option<Arc<Arguments>>,
     /// Which file or folder is at each path of the host that is shown.
     shown: Vec<Option<FileId>>,
+    /// Which file is at each path that another one is mounted over, and when it was changed: the
+    /// number of one that was removed may be given to another one.
+    covered: Vec<Option<(FileId, i64, i64)>>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -118,21 +127,53 @@ struct FileId {
 
 impl Identity {
     fn new(wanted: &Wanted) -> Self {
-        let mut shown = Vec::new();
+        let (mut shown, mut covered) = (Vec::new(), Vec::new());
         for path in wanted
             .arguments
             .iter()
             .flat_map(|arguments| arguments.bound())
         {
-            let found = path.metadata().ok();
-            shown.push(found.map(|found| FileId {
-                device: found.dev(),
-                inode: found.ino(),
-            }));
+            shown.push(path.metadata().ok().map(|found| FileId::new(&found)));
+        }
+        for path in wanted
+            .arguments
+            .iter()
+            .flat_map(|arguments| arguments.covered())
+        {
+            let found = path.symlink_metadata().ok();
+            let change =
+                |found: std::fs::Metadata| (FileId::new(&found), found.ctime(), found.ctime_nsec());
+            covered.push(found.map(change));
         }
         Self {
             arguments: wanted.arguments.clone(),
             shown,
+            covered,
+        }
+    }
+}
+
+impl FileId {
+    fn new(found: &std::fs::Metadata) -> Self {
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+        }
+    }
+}
+
+/// Why a job has no supervisor in a room.
+pub(crate) enum NoStart {
+    /// It was not started, for this reason.
+    NotStarted(String),
+    /// It may have been started.
+    Unknown(String),
+}
+
+impl NoStart {
+    fn why(self) -> String {
+        match self {
+            Self::NotStarted(why) | Self::Unknown(why) => why,
         }
     }
 }
@@ -192,16 +233,19 @@ impl RoomOwner {
     /// Starts a job's supervisor in a room, in a new one if none is free.
     ///
     /// # Errors
-    /// The reason, if this machine lets us make no room, or start nothing in it.
-    pub(crate) fn start(&self, wanted: Wanted, given: &ForSupervisor) -> Result<InRoom, String> {
+    /// If this machine lets us make no room, or start nothing in it; and if it is not known whether
+    /// the job was started, which must not be started again then.
+    pub(crate) fn start(&self, wanted: Wanted, given: &ForSupervisor) -> Result<InRoom, NoStart> {
         let identity = Identity::new(&wanted);
-        if let Some(room) = self.take(&identity)
-            // Its processes may have been killed meanwhile.
-            && let Ok(supervisor) = room.supervise(given)
-        {
-            return Ok(self.started(room, supervisor));
+        if let Some(room) = self.take(&identity) {
+            match room.supervise(given) {
+                Ok(supervisor) => return Ok(self.started(room, supervisor)),
+                // Its processes may have been killed meanwhile.
+                Err(NoStart::NotStarted(_)) => {}
+                Err(unknown) => return Err(unknown),
+            }
         }
-        let room = Room::make(identity, wanted)?;
+        let room = Room::make(identity, wanted).map_err(NoStart::NotStarted)?;
         let supervisor = room.supervise(given)?;
         Ok(self.started(room, supervisor))
     }
@@ -253,6 +297,8 @@ impl Room {
         let flags = SocketFlags::CLOEXEC;
         let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
             .map_err(|cause| format!("make a socket for a room: {cause}"))?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))
+            .map_err(|cause| format!("bound the wait for a room: {cause}"))?;
         let start = HelperStart {
             task: Some(ROOM_ARG),
             descriptors: vec![theirs],
@@ -276,7 +322,7 @@ impl Room {
             serde_json::to_vec(&spec).map_err(|cause| format!("describe a room: {cause}"))?;
         let ready = descriptors::send(&room.socket, &described, &[])
             .map_err(|cause| format!("describe a room: {cause}"))
-            .and_then(|_| room.answer());
+            .and_then(|_| room.answer().map_err(NoStart::why));
         match ready {
             Ok((RoomAnswer::Ready, _)) => {
                 // A room that is kept holds as few files open as possible.
@@ -289,26 +335,39 @@ impl Room {
     }
 
     /// Starts the supervisor of a job; returns the descriptor of its process.
-    fn supervise(&self, given: &ForSupervisor) -> Result<OwnedFd, String> {
+    fn supervise(&self, given: &ForSupervisor) -> Result<OwnedFd, NoStart> {
         descriptors::send(&self.socket, b"J", &given.all())
-            .map_err(|cause| format!("reach a room: {cause}"))?;
+            .map_err(|cause| NoStart::NotStarted(format!("reach a room: {cause}")))?;
         match self.answer()? {
             (RoomAnswer::Started, Some(supervisor)) => Ok(supervisor),
-            (RoomAnswer::Failed(cause), _) => Err(format!("make namespaces in a room: {cause}")),
-            (other, _) => Err(format!("a room answered {other:?}")),
+            (RoomAnswer::Failed(cause), _) => {
+                let why = format!("make namespaces in a room: {cause}");
+                Err(NoStart::NotStarted(why))
+            }
+            (other, _) => Err(NoStart::Unknown(format!("a room answered {other:?}"))),
         }
     }
 
-    fn answer(&self) -> Result<(RoomAnswer, Option<OwnedFd>), String> {
+    fn answer(&self) -> Result<(RoomAnswer, Option<OwnedFd>), NoStart> {
         let mut bytes = vec![0; MOST_ANSWERED];
-        let (length, mut passed) = descriptors::receive(&self.socket, &mut bytes)
-            .map_err(|cause| format!("hear from a room: {cause}"))?;
+        let (length, mut passed) = match descriptors::receive(&self.socket, &mut bytes) {
+            Ok(received) => received,
+            Err(cause) => {
+                let why = format!("hear from a room: {cause}");
+                // The kernel says so if the other end was closed before the request was read.
+                return Err(match cause.kind() {
+                    ErrorKind::ConnectionReset => NoStart::NotStarted(why),
+                    _ => NoStart::Unknown(why),
+                });
+            }
+        };
         bytes.truncate(length);
         if bytes.is_empty() {
-            return Err("a room has ended without an answer".to_owned());
+            let why = "a room has ended without an answer".to_owned();
+            return Err(NoStart::Unknown(why));
         }
         let answer = serde_json::from_slice(&bytes)
-            .map_err(|cause| format!("understand a room: {cause}"))?;
+            .map_err(|cause| NoStart::Unknown(format!("understand a room: {cause}")))?;
         Ok((answer, passed.pop()))
     }
 

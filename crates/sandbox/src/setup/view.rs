@@ -159,6 +159,14 @@ impl Checked {
         mounted_source(&self.mounts, path).is_some()
     }
 
+    /// Returns where the host has what a job would find at a path.
+    pub(crate) fn on_host(&self, path: &Path) -> PathBuf {
+        match mounted_source(&self.mounts, path) {
+            Some((source, rest)) => source.join(rest),
+            None => path.to_owned(),
+        }
+    }
+
     /// Reports whether a path lies in a root, or is one.
     pub(crate) fn is_below_root(&self, path: &Path) -> bool {
         is_in_any(&self.roots, path)

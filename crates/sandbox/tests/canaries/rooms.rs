@@ -24,6 +24,10 @@ pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
                 "a_folder_that_was_replaced_is_seen",
                 replaced_folders_are_seen,
             ),
+            (
+                "a_file_that_was_replaced_stays_covered",
+                replaced_files_stay_covered,
+            ),
             ("two_jobs_run_side_by_side", two_side_by_side),
             (
                 "a_room_whose_processes_died_is_made_again",
@@ -160,6 +164,25 @@ fn replaced_folders_are_seen(scene: &Scene) {
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::rename(newer, &folder).unwrap();
     assert_eq!(scene.run(&job).stdout.text(), "new");
+}
+
+fn replaced_files_stay_covered(scene: &Scene) {
+    let secret = scene.outside.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    let mut view = scene.view();
+    let folder = Mounted::Writable(scene.outside.path().to_owned());
+    view.mounts.push(Mount::new("/run/shown", folder));
+    let cover = Mounted::File(b"cover".to_vec());
+    view.mounts.push(Mount::new("/run/shown/secret", cover));
+    let job = Job {
+        view: View::Host(view),
+        ..scene.sh("cat /run/shown/secret")
+    };
+    assert_eq!(scene.run(&job).stdout.text(), "cover");
+    let newer = scene.outside.path().join("newer");
+    std::fs::write(&newer, "newer secret").unwrap();
+    std::fs::rename(newer, &secret).unwrap();
+    assert_eq!(scene.run(&job).stdout.text(), "cover");
 }
 
 fn two_side_by_side(scene: &Scene) {

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
+use rustix::net::RecvFlags;
+
 use crate::descriptors::pipe;
 use crate::disk_usage::{Accounts, Space};
 use crate::egress;
@@ -124,7 +126,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
         streams: [stdin, their_stdout, their_stderr],
         group: opened,
     };
-    let supervisor = start_supervisor(tier, job, &view, given)?;
+    let supervisor = start_supervisor(tier, job, &view, given, &control)?;
     Ok(Launched {
         supervisor,
         control,
@@ -142,6 +144,7 @@ fn start_supervisor(
     job: &Job,
     view: &Checked,
     given: ForSupervisor,
+    control: &UnixStream,
 ) -> Result<Supervisor, SandboxError> {
     let has_group = given.group.is_some();
     let arguments = |started| match tier.confinement {
@@ -168,7 +171,14 @@ fn start_supervisor(
         match rooms.start(wanted, &given) {
             Ok(supervisor) => return Ok(Supervisor::InRoom(supervisor)),
             Err(NoStart::NotStarted(why)) => room::note_failure(why),
-            Err(NoStart::Unknown(detail)) => return Err(SandboxError::Setup { detail }),
+            Err(NoStart::Ended(why))
+                if tier.confinement == Confinement::Full && !has_reported(control) =>
+            {
+                room::note_failure(why);
+            }
+            Err(NoStart::Ended(detail) | NoStart::Unknown(detail)) => {
+                return Err(SandboxError::Setup { detail });
+            }
         }
     }
     let child = match arguments(Started::Supervisor) {
@@ -176,6 +186,12 @@ fn start_supervisor(
         None => start_of(given).alone(&tier.helper)?,
     };
     Ok(Supervisor::Started(child))
+}
+
+/// Reports whether a supervisor has reported anything, as it does before it starts the program.
+fn has_reported(control: &UnixStream) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    rustix::net::recv(control, &mut [0; 1], flags).is_ok_and(|(count, _)| count > 0)
 }
 
 /// Reports whether each job of a room can have its own private folders: none lies in a folder that

@@ -166,14 +166,16 @@ impl FileId {
 pub(crate) enum NoStart {
     /// It was not started, for this reason.
     NotStarted(String),
-    /// It may have been started.
+    /// The room has ended, and everything in it. If it was started, it has reported that.
+    Ended(String),
+    /// It may have been started, and may still run.
     Unknown(String),
 }
 
 impl NoStart {
     fn why(self) -> String {
         match self {
-            Self::NotStarted(why) | Self::Unknown(why) => why,
+            Self::NotStarted(why) | Self::Ended(why) | Self::Unknown(why) => why,
         }
     }
 }
@@ -237,7 +239,7 @@ impl RoomOwner {
     /// the job was started, which must not be started again then.
     pub(crate) fn start(&self, wanted: Wanted, given: &ForSupervisor) -> Result<InRoom, NoStart> {
         let identity = Identity::new(&wanted);
-        if let Some(room) = self.take(&identity) {
+        if let Some(mut room) = self.take(&identity) {
             match room.supervise(given) {
                 Ok(supervisor) => return Ok(self.started(room, supervisor)),
                 // Its processes may have been killed meanwhile.
@@ -245,7 +247,7 @@ impl RoomOwner {
                 Err(unknown) => return Err(unknown),
             }
         }
-        let room = Room::make(identity, wanted).map_err(NoStart::NotStarted)?;
+        let mut room = Room::make(identity, wanted).map_err(NoStart::NotStarted)?;
         let supervisor = room.supervise(given)?;
         Ok(self.started(room, supervisor))
     }
@@ -335,16 +337,22 @@ impl Room {
     }
 
     /// Starts the supervisor of a job; returns the descriptor of its process.
-    fn supervise(&self, given: &ForSupervisor) -> Result<OwnedFd, NoStart> {
+    fn supervise(&mut self, given: &ForSupervisor) -> Result<OwnedFd, NoStart> {
         descriptors::send(&self.socket, b"J", &given.all())
             .map_err(|cause| NoStart::NotStarted(format!("reach a room: {cause}")))?;
-        match self.answer()? {
-            (RoomAnswer::Started, Some(supervisor)) => Ok(supervisor),
-            (RoomAnswer::Failed(cause), _) => {
+        match self.answer() {
+            Ok((RoomAnswer::Started, Some(supervisor))) => Ok(supervisor),
+            Ok((RoomAnswer::Failed(cause), _)) => {
                 let why = format!("make namespaces in a room: {cause}");
                 Err(NoStart::NotStarted(why))
             }
-            (other, _) => Err(NoStart::Unknown(format!("a room answered {other:?}"))),
+            Ok((other, _)) => Err(NoStart::Unknown(format!("a room answered {other:?}"))),
+            Err(ended @ NoStart::Ended(_)) => {
+                // Bubblewrap ends after the namespace, and with it every process of the job.
+                let _ = self.process.wait();
+                Err(ended)
+            }
+            Err(other) => Err(other),
         }
     }
 
@@ -363,8 +371,9 @@ impl Room {
         };
         bytes.truncate(length);
         if bytes.is_empty() {
-            let why = "a room has ended without an answer".to_owned();
-            return Err(NoStart::Unknown(why));
+            return Err(NoStart::Ended(
+                "a room has ended without an answer".to_owned(),
+            ));
         }
         let answer = serde_json::from_slice(&bytes)
             .map_err(|cause| NoStart::Unknown(format!("understand a room: {cause}")))?;
@@ -374,12 +383,16 @@ impl Room {
     /// Returns why a room that was started does not answer: what bubblewrap has said, if anything.
     fn why_it_ended(&mut self, reason: String) -> String {
         let _ = self.process.kill();
-        let mut said = String::new();
+        // Only what is there: the other end may still be open.
+        let mut said = [0; MOST_ANSWERED];
         if let Some(stderr) = &mut self.process.stderr
-            && stderr.read_to_string(&mut said).is_ok()
-            && !said.trim().is_empty()
+            && rustix::io::ioctl_fionbio(&*stderr, true).is_ok()
+            && let Ok(length) = stderr.read(&mut said)
         {
-            return format!("{reason}: {}", said.trim());
+            let said = String::from_utf8_lossy(said.get(..length).unwrap_or(&[]));
+            if !said.trim().is_empty() {
+                return format!("{reason}: {}", said.trim());
+            }
         }
         reason
     }

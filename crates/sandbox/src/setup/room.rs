@@ -200,7 +200,8 @@ struct Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // It ends with its parent, and the room with it. One that has ended needs no signal.
+        // The socket is closed next, which ends the first process of the room where the end of
+        // bubblewrap does not. One that has ended needs no signal.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -358,15 +359,18 @@ impl Room {
 
     fn answer(&self) -> Result<(RoomAnswer, Option<OwnedFd>), NoStart> {
         let mut bytes = vec![0; MOST_ANSWERED];
-        let (length, mut passed) = match descriptors::receive(&self.socket, &mut bytes) {
-            Ok(received) => received,
-            Err(cause) => {
-                let why = format!("hear from a room: {cause}");
+        let (length, mut passed) = loop {
+            let cause = match descriptors::receive(&self.socket, &mut bytes) {
+                Ok(received) => break received,
+                Err(cause) => cause,
+            };
+            let why = format!("hear from a room: {cause}");
+            match cause.kind() {
+                // A wait with a time limit is never resumed by the kernel after a signal.
+                ErrorKind::Interrupted => {}
                 // The kernel says so if the other end was closed before the request was read.
-                return Err(match cause.kind() {
-                    ErrorKind::ConnectionReset => NoStart::NotStarted(why),
-                    _ => NoStart::Unknown(why),
-                });
+                ErrorKind::ConnectionReset => return Err(NoStart::NotStarted(why)),
+                _ => return Err(NoStart::Unknown(why)),
             }
         };
         bytes.truncate(length);

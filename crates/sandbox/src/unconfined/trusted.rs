@@ -41,7 +41,6 @@ pub struct Trusted {
     killed_by: Option<Cancel>,
     outlives: Vec<Arc<OwnedFd>>,
     file_bytes: Option<u64>,
-    is_private: bool,
 }
 
 /// The result of a trusted program.
@@ -67,7 +66,6 @@ pub fn trusted(program: &Path) -> Trusted {
         killed_by: None,
         outlives: Vec::new(),
         file_bytes: None,
-        is_private: false,
     }
 }
 
@@ -119,13 +117,6 @@ impl Trusted {
     #[must_use]
     pub fn file_bytes(mut self, bytes: u64) -> Self {
         self.file_bytes = Some(bytes);
-        self
-    }
-
-    /// Makes what the program creates accessible to the user alone, whatever the umask is.
-    #[must_use]
-    pub fn private(mut self) -> Self {
-        self.is_private = true;
         self
     }
 
@@ -200,7 +191,7 @@ impl Trusted {
             own_group: true,
             dies_with: self.outlives.is_empty().then(rustix::process::getpid),
             file_bytes: self.file_bytes,
-            is_private: self.is_private,
+            is_private: false,
         })
     }
 
